@@ -39,8 +39,8 @@ func (l Limiter) TryAcquire(unlisted bool) bool {
 	return false
 }
 
-// Acquire waits for a place until ctx ends. Unlisted work waits for one of its own
-// places first, so at most a quarter of the work that waits for all is unlisted.
+// Acquire waits for a place until ctx ends. Unlisted work first waits for one of the places
+// for unlisted work, so at most a quarter of all waiting work is unlisted.
 func (l Limiter) Acquire(ctx context.Context, unlisted bool) error {
 	if unlisted {
 		if err := l.unlisted.Acquire(ctx, 1); err != nil {
@@ -120,7 +120,7 @@ type Job struct {
 	// Work returns the result.
 	Work func(context.Context) (any, error)
 
-	// Share, if it is not nil, is told how many requests get the result.
+	// Share, if it is not nil, is called with the number of requests that get the result.
 	Share func(result any, n int)
 }
 
@@ -179,7 +179,7 @@ func (g *Group) leave(key string, c *call) bool {
 	return true
 }
 
-// close lets no more requests join c. It is called with mu held.
+// close keeps further requests from joining c. It is called with mu held.
 func (g *Group) close(key string, c *call) {
 	if g.next[key] == c {
 		delete(g.next, key)
@@ -257,7 +257,7 @@ const (
 
 // Groups are a [Group] for listed and one for unlisted documents. Clients can request any
 // number of the latter, so they are refused first. Their results are not kept: the work
-// ends when nobody waits for it.
+// ends when no request waits for it.
 type Groups struct{ listed, unlisted *Group }
 
 // NewGroups returns empty Groups.

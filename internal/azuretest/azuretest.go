@@ -102,8 +102,8 @@ func (b *Bucket) Unpublish(t testing.TB) {
 // Put stores an object.
 func (b *Bucket) Put(t testing.TB, key, content string) { b.PutMD5(t, key, content, nil) }
 
-// PutMD5 stores an object, in blocks if it has more than 1 MiB, and states its MD5. Nobody
-// verifies that of an object in blocks.
+// PutMD5 stores an object, in blocks if it has more than 1 MiB, and states its MD5. The
+// store does not verify the MD5 of an object in blocks.
 func (b *Bucket) PutMD5(t testing.TB, key, content string, md5 []byte) {
 	t.Helper()
 	kind := "text/plain; charset=utf-8"

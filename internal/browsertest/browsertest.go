@@ -18,7 +18,7 @@ import (
 //go:embed browser.js
 var browser string
 
-// A Page is a page to look at. The name becomes that of its screenshots.
+// A Page is a page to look at. Its screenshots have its name.
 type Page struct {
 	Name string `json:"name"`
 	URL  string `json:"url"`

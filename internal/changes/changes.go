@@ -16,7 +16,7 @@ import (
 
 // Kinds of edits besides the types of change that a host records.
 const (
-	// Upsert states what a resource is, not what happened to it. It is no change
+	// Upsert states the new state of a resource, not what happened to it. It changes nothing
 	// if the set has an equal entry.
 	Upsert resourcesync.ChangeType = "upsert"
 
@@ -36,8 +36,8 @@ type Edit struct {
 	// host recorded, or nil.
 	Resource *resourcesync.Resource
 
-	// AsOf, if not 0, is the time of the listing that the edit comes from: an
-	// item that has changed since stays as it is.
+	// AsOf, if not 0, is the time of the listing that the edit comes from: an item that has
+	// changed since stays unchanged.
 	AsOf int64
 }
 
@@ -50,7 +50,7 @@ func Edits(change resourcesync.ChangeType, keys []string) []Edit {
 	return edits
 }
 
-// An Item is the state of a key in a set. The zero value is that of an unknown key.
+// An Item is the state of a key in a set. The zero value describes an unknown key.
 type Item struct {
 	Newest    int64                  // time of the newest change of the key; 0 if unknown
 	Live      *resourcesync.Resource // nil if the set does not list the key
@@ -74,7 +74,7 @@ func (e *Event) Change() resourcesync.Change {
 // unchanged.
 type Counts struct{ Created, Updated, Deleted, Unchanged int }
 
-// AddTo adds the counts to those of a scan.
+// AddTo adds the counts to the result of a scan.
 func (c Counts) AddTo(r *resourcesync.ScanResult) {
 	r.Created += c.Created
 	r.Updated += c.Updated
@@ -253,8 +253,8 @@ func (b *Batch) Vacated() []string {
 }
 
 // Reannounce repeats the Created event of resources that still have one of the
-// vacated URIs: Destinations know URIs, not keys, and have just been told to delete
-// it. Of several resources at one URI, the first by key is announced.
+// vacated URIs: Destinations know URIs, not keys, and have just received its deletion. Of
+// several resources at one URI, the first by key is announced.
 func (b *Batch) Reannounce(vacated []string) {
 	if len(vacated) == 0 {
 		return

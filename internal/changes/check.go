@@ -36,7 +36,7 @@ func check(r *resourcesync.Resource, fields func() error) error {
 	return nil
 }
 
-// CheckKey reports why key cannot be that of a resource.
+// CheckKey reports why a resource cannot have this key.
 func CheckKey(key string) error {
 	switch {
 	case key == "":
@@ -48,7 +48,7 @@ func CheckKey(key string) error {
 }
 
 // Place returns the decoded path and the query by which a request finds the resource at u,
-// on any scheme and host. path is empty if u has none, as a URN: no request can have it.
+// on any scheme and host. path is empty if u has no path, such as a URN, which no request can name.
 func Place(u *url.URL) (path, query string) {
 	if u.Opaque != "" {
 		return "", ""

@@ -106,7 +106,7 @@ func ArchivedChanges(ctx context.Context, a resourcesync.ChangeArchiver, iv reso
 	return changes(ctx, "archive", a.ArchivedChanges(ctx, iv), iv, time.Time{}, omit)
 }
 
-// changes yields those of seq that are not before first. All of them must be in asked.
+// changes yields the changes of seq from first on. All of seq must be in asked.
 func changes(ctx context.Context, who string, seq iter.Seq2[resourcesync.Change, error], asked resourcesync.Interval, first time.Time, omit func(*resourcesync.Change, error)) iter.Seq2[resourcesync.Change, error] {
 	return func(yield func(resourcesync.Change, error) bool) {
 		var last time.Time

@@ -35,8 +35,9 @@ func Read(ctx context.Context, q rowdb.Querier, name string) (Cover, error) {
 		FROM rs_set s LEFT JOIN rs_cover c ON c.set_id = s.id WHERE s.name = $1`, name)
 }
 
-// Has reports whether the journal still has what it had when a reader saw that seen was the
-// time of its newest change. If it does not, the database was restored from an earlier time.
+// Has reports whether the journal still has the changes up to seen, which a reader saw as
+// the time of its newest change. If it does not, the database was restored from an earlier
+// time.
 func Has(ctx context.Context, q rowdb.Querier, set int64, seen time.Time) (bool, error) {
 	found, err := rowdb.One(ctx, q, rowdb.Int, `SELECT 1 FROM rs_set s WHERE s.id = $1 AND (s.last = $2 OR s.since >= $2
 		OR EXISTS (SELECT 1 FROM rs_change c WHERE c.set_id = $1 AND c.at = $2) OR EXISTS (SELECT 1 FROM rs_cover v WHERE v.set_id = $1 AND v.moved = $2))`,

@@ -18,12 +18,11 @@ const (
 )
 
 // A Cache has the recent answers of a Coverer. It is safe for concurrent use.
-//
-// That a URL is covered is remembered for ten seconds: an answer of the host that has a Link
-// header for some seconds after the resource has left the set misleads nobody. That a URL is
-// not covered is remembered only while somebody calls Wake after each change, until the next
-// call: a Destination that requests a new resource at once finds the link, and the content of
-// a page that has the link in its head is the listed one.
+// That a URL is covered is remembered for ten seconds: a Link header in responses some
+// seconds after the resource has left the set does no harm. That a URL is not covered is
+// remembered only while Wake is called after each change, until the next call: a
+// Destination that requests a new resource at once finds the link, and the content of a
+// page that has the link in its head is the listed one.
 type Cache struct {
 	covers func(*url.URL) bool
 	seed   maphash.Seed
@@ -32,7 +31,7 @@ type Cache struct {
 	mu      sync.Mutex
 	watched bool
 	wakes   uint64
-	known   map[uint64]answer // by the hash of the URL, which nobody outside can foresee
+	known   map[uint64]answer // by the hash of the URL, which clients cannot predict
 }
 
 type answer struct {

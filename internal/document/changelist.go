@@ -68,8 +68,7 @@ func renderChangeIndex(t Target, b *render.Body, windows []resourcesync.Interval
 	return nil
 }
 
-// Window returns the one of windows that t names, or ErrMoved if the index no longer lists
-// it.
+// Window returns the window that t names, or ErrMoved if the index no longer lists it.
 func (t Target) Window(windows []resourcesync.Interval) (resourcesync.Interval, error) {
 	from, err := partition.ParseTime(t.Part)
 	if err != nil {

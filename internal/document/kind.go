@@ -31,8 +31,8 @@ type Kind struct {
 	Capability resourcesync.Capability
 
 	// listed reports whether a document lists t. Clients can request any range of
-	// keys and any time, so requests for unlisted documents have a group of their own,
-	// share a part of the places, and are refused first. If it is nil, all are listed.
+	// keys and any time, so requests for unlisted documents form a separate group, share a
+	// part of the places, and are refused first. If it is nil, all are listed.
 	listed func(t Target) bool
 
 	// State reads the state of t. was is the state that a cached document shows, or
@@ -75,7 +75,7 @@ const (
 // AnyMethod reports whether requests can have other methods than GET and HEAD.
 func (k *Kind) AnyMethod() bool { return k.Form == FormTopic || k.Form == FormSocket }
 
-// The names of kinds are those of the capabilities they implement.
+// Kinds have the names of the capabilities that they implement.
 const (
 	KindDescription     = "description"
 	KindDescriptionPart = "description-part"

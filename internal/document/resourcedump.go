@@ -82,7 +82,7 @@ func newPackages(st *Set) *partition.Partitioner {
 // A Resource Dump with too many packages becomes an index of Resource Dumps (section 11.1).
 // Each is a range of keys, like a page of a Resource List, and lists the packages that begin
 // in it. It need not end where a package does, so it survives when packages are split or
-// joined, and each package is in exactly one dump whatever its boundaries are.
+// joined, and each package is in exactly one dump, wherever its boundaries are.
 
 // groupPackages divides the packages of p into Resource Dumps, and keeps the boundaries of
 // previous that still fit. previous may be nil.

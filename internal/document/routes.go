@@ -20,7 +20,7 @@ type Routes struct {
 	Base   string // path of the base, with a slash at its end
 	router *mux.Router
 	Kinds  map[string]*Kind
-	named  bool            // sets have a segment of their own
+	named  bool            // each set has a segment
 	static bool            // parts have the names of [staticName]
 	ends   []string        // of all paths below the base
 	begin  map[string]bool // how paths below the base begin, unless sets are named; see folderOf
@@ -148,9 +148,9 @@ func (s *Site) Paths() []string {
 	return slices.Compact(paths)
 }
 
-// staticName returns the name of a part in a file system. The names of times and numbers stay
-// as they are. The name of a range of keys can be long, and differs from others in the case
-// of letters only, so a digest takes its place.
+// staticName returns the name of a part in a file system. Times and numbers keep their
+// names. The name of a range of keys can be long, or differ from others in the case of
+// letters only, so it is replaced with a digest.
 func staticName(part string) string {
 	if !strings.Contains(part, "~") {
 		return part

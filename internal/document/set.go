@@ -14,8 +14,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 )
 
-// A Given is a set as the host gives it: its Provider, and upgrades that override those of the
-// Provider.
+// A Given is a set as the host gives it: its Provider, and upgrades that override the
+// upgrades of the Provider.
 type Given struct {
 	Name           string
 	Provider       resourcesync.Provider
@@ -29,7 +29,7 @@ type Given struct {
 	ChangeArchiver resourcesync.ChangeArchiver
 
 	Memento     bool                      // versions have URIs
-	Hubs        []string                  // URIs of the hubs of its channels, that of the Source's own first
+	Hubs        []string                  // URIs of the hubs of its channels, the Source's own first
 	Require     []resourcesync.Capability // that the set must have
 	DescribedBy string                    // URI
 }
@@ -39,8 +39,8 @@ type Set struct {
 	*Site
 	Given
 
-	// ChangeStater and changeWatcher describe the journal. They are those of the set
-	// unless another value keeps the journal, which may then lag behind the set.
+	// ChangeStater and ChangeWatcher describe the journal. They are the Stater and Watcher of
+	// the set unless another value keeps the journal, which may then lag behind the set.
 	ChangeStater  resourcesync.Stater
 	ChangeWatcher resourcesync.Watcher
 

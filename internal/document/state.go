@@ -96,7 +96,7 @@ func PartitionState(p *partition.Partition, was *State) *State {
 	if was != nil && was.Partition != nil && was.Partition.Number == p.Number {
 		return was
 	}
-	// There is no Last-Modified: the partition has no time of its own.
+	// There is no Last-Modified, because a partition has no time.
 	return &State{Version: fmt.Sprint("partition ", p.Number), Partition: p}
 }
 

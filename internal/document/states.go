@@ -17,7 +17,8 @@ func StatOf(ctx context.Context, stater resourcesync.Stater, keys resourcesync.R
 }
 
 // ResourceState returns the state of the resources in keys, or was if that is still
-// current. It reads the version of the complete set and, only if that has changed, that of keys.
+// current. It reads the version of the complete set and, only if that has changed, the
+// version of keys.
 func (st *Set) ResourceState(ctx context.Context, keys resourcesync.Range, was *State) (*State, error) {
 	whole, err := StatOf(ctx, st.Stater, partition.Whole)
 	if err != nil || was != nil && whole.Version != "" && whole.Version == *was.whole.Load() {

@@ -18,7 +18,7 @@ const maxDocument = 1 << 30
 // ErrLong means that a document is too long.
 var ErrLong = fmt.Errorf("the document has more than %d bytes", maxDocument)
 
-// Validators are those of a response that has been read, for conditional requests.
+// Validators identify the version of a response for conditional requests.
 type Validators struct{ ETag, LastModified string }
 
 // header returns the conditions of a request, or nil.

@@ -34,7 +34,7 @@ func (c *Client) Download(ctx context.Context, folder Folder, w Want) (*Content,
 }
 
 // Read reads content from a file or package instead of requesting it, and verifies it. The
-// file in folder can be the same as that of Download.
+// file in folder can be the file of a Download.
 func Read(folder Folder, w Want, r io.Reader) (*Content, error) {
 	t := newTransfer(folder, w)
 	err := t.restart()
@@ -76,7 +76,7 @@ func (c *Client) download(ctx context.Context, folder Folder, w Want, fresh bool
 	}
 }
 
-// validatorSuffix is that of a file with the validator of a partial file.
+// validatorSuffix is the suffix of the file with the validator of a partial file.
 const validatorSuffix = ".validator"
 
 func partialName(uri string) string {

@@ -192,9 +192,9 @@ func (c *Client) Get(ctx context.Context, uri string, header http.Header) (*http
 	}
 }
 
-// isFinal reports whether a request that was answered 503 is not repeated: that for a package,
-// and that for a resource which should be requested later, if the caller does so or the time is
-// long.
+// isFinal reports whether a request is not repeated after a response of 503: a request for
+// a package, or for a resource whose response states when to retry, if the caller does that
+// itself or the time is long.
 func (c *Client) isFinal(ctx context.Context, err error) bool {
 	failed, ok := errors.AsType[*StatusError](err)
 	if !ok || failed.Status != http.StatusServiceUnavailable {
@@ -219,7 +219,7 @@ func (c *Client) pauseAfter(ctx context.Context, failures int, err error) error 
 	return c.pause(ctx, failures)
 }
 
-// Do sends one request of any method, and returns the response whatever its status is. Callers
+// Do sends one request of any method, and returns the response with any status. Callers
 // close its body.
 func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	res, err := c.http.Do(r)

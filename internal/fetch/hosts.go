@@ -241,7 +241,7 @@ func (h *hosts) readRobots(ctx context.Context, to *host, u *url.URL) (*robotstx
 		}
 		data, err := robotstxt.FromBytes(text)
 		if err != nil {
-			data, _ = robotstxt.FromBytes(nil) // unreadable lines are no rules
+			data, _ = robotstxt.FromBytes(nil) // unreadable lines are ignored
 		}
 		return data.FindGroup(h.product), nil
 	}

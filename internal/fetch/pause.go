@@ -30,9 +30,9 @@ const (
 	trustTime = time.Hour
 )
 
-// A kind tells requests apart whose 503 has another meaning. The 503 of a document is that of
-// its host. A resource can be overloaded alone, and the content of a package can be had
-// otherwise.
+// A kind distinguishes requests for which a 503 has different meanings. For a document, the
+// host is overloaded. A resource can be overloaded alone, and the resources of a package
+// can be requested one by one.
 type kind int
 
 const (

@@ -134,7 +134,7 @@ func (t *transfer) attempt(ctx context.Context, c *Client, fresh bool) error {
 	res, err := c.Get(ctx, t.want.URI, header)
 	if failed, ok := errors.AsType[*StatusError](err); ok && failed.Status == http.StatusRequestedRangeNotSatisfiable && t.size > 0 {
 		if failed.contentRange == fmt.Sprintf("bytes */%d", t.size) {
-			// Nothing is missing: the validator is that of the whole.
+			// Nothing is missing: the validator describes the whole.
 			t.content.Validators = validatorsOf(t.validator)
 			return t.verify()
 		}
@@ -208,7 +208,7 @@ func validatorsOf(validator string) Validators {
 	return Validators{LastModified: validator}
 }
 
-// buffers are those of transfers: most resources are much smaller.
+// buffers are reused between transfers: most resources are much smaller.
 var buffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 
 // read reads the rest of the content.

@@ -97,8 +97,9 @@ func (d *Feed) readJournal(ctx context.Context, before *knownJournal, windows []
 	return now, nil
 }
 
-// born returns the time at which the open window w began: that of its first change, which
-// closed the previous window, or the end of the previous window if there is no change.
+// born returns the time at which the open window w began: the time of its first change,
+// which closed the previous window, or the end of the previous window if there is no
+// change.
 func (d *Feed) born(ctx context.Context, w resourcesync.Interval) (time.Time, error) {
 	first, err := d.set.Journal().First(ctx, w)
 	if err == nil && first.IsZero() {
@@ -232,7 +233,7 @@ func dated(p *partition.Partition) bool {
 	return len(p.Cuts) > 1 && !slices.ContainsFunc(p.Cuts, undated)
 }
 
-// newsOf returns the index of the newest page of p that was created since k, and that of the
+// newsOf returns the indexes of the newest page of p that was created since k, and of the
 // newest one that was updated; -1 for none. A larger number of pages shows that some are
 // new, and their times show which ones. Joined pages are not announced.
 func newsOf(p *partition.Partition, k *knownPages) (created, updated int) {

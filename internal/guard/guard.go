@@ -58,8 +58,8 @@ func NewLimits(maxDelete float64, hold time.Duration) Limits {
 // HoldNothing reports whether any number of deletions is published.
 func (l Limits) HoldNothing() bool { return l.maxDelete >= 1 }
 
-// A State is the state of the guard of a set between scans. The zero value is that of a
-// new set. Times are microseconds since 1970.
+// A State is the state of the guard of a set between scans. The zero value belongs to a new
+// set. Times are microseconds since 1970.
 type State struct {
 	Net, Earlier int64 // net deletions of this period and of the previous one; a negative sum is a credit
 	Period       int64 // the beginning of this period; 0 if Net and Earlier are 0
@@ -111,8 +111,8 @@ func (s State) Judge(l Limits, f Found) (next State, hold bool) {
 	return s.tidied(), false
 }
 
-// JudgePart is Judge for a scan of a part of the set. While deletions are held, it holds
-// those of the part, too: only a scan of the whole set can tell what else is missing.
+// JudgePart is Judge for a scan of a part of the set. While deletions are held, it also
+// holds the deletions of the part: only a scan of the whole set shows what else is missing.
 func (s State) JudgePart(l Limits, f Found) (next State, hold bool) {
 	if s.Held == 0 {
 		return s.Judge(l, f)

@@ -194,8 +194,8 @@ func (r *Round) count() int {
 }
 
 // End ends a complete round. It returns the number of problems and whether to log that
-// number: whether it is smaller than that of the previous round, or has grown by more
-// than the logged lines explain.
+// number: whether it is smaller than in the previous round, or has grown by more than the
+// logged lines explain.
 func (r *Round) End() (total int, news bool) {
 	r.rounds.mu.Lock()
 	defer r.rounds.mu.Unlock()

@@ -65,8 +65,8 @@ func (d *ChangeDump) at(begin string) (p resourcesync.Interval, found bool) {
 	return d.Packages[i], true
 }
 
-// Lists reports whether name is that of a package, or of a Change Dump that begins where
-// a package does. d may be nil.
+// Lists reports whether name names a package, or a Change Dump that begins where a package
+// does. d may be nil.
 func (d *ChangeDump) Lists(name string) bool {
 	begin, _, isPackage := strings.Cut(name, "-")
 	p, found := d.at(begin)
@@ -176,7 +176,7 @@ func (d *divider) weigh(c *resourcesync.Change) int {
 	return max(weight, paging.MaxBytes/d.Size.Resources())
 }
 
-// settled returns the closed packages to which no more changes can come.
+// settled returns the closed packages that cannot receive further changes.
 func (d *divider) settled() []resourcesync.Interval {
 	n := len(d.closed)
 	if _, ok := d.Changer.(resourcesync.Windower); !ok {

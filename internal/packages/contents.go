@@ -25,8 +25,8 @@ const manifestName = "manifest.xml"
 // Contents are the bitstreams in a package, in one state of the set, and the manifest
 // that lists them. The caller renders the manifest, and adds each bitstream meanwhile.
 type Contents struct {
-	// At is the time of the manifest, and Text its text. For [Contents.Length], a
-	// Text with nothing but the Size is enough.
+	// At is the time of the manifest, and Text its text. [Contents.Length] needs only the Size of
+	// Text.
 	At   time.Time
 	Text render.Text
 
@@ -56,7 +56,7 @@ type item struct {
 	size  int64
 	crc   uint32
 	known knowledge
-	nth   int // among those of its URI and datetime, from 0
+	nth   int // among the changes with its URI and datetime, from 0
 }
 
 // A patch holds the arguments for a PatchOpener.

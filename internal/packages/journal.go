@@ -40,8 +40,8 @@ type Journal struct {
 	Patches bool
 
 	// A package is full when it has Size bytes or MaxEntries changes. It is closed at
-	// multiples of Every. If Changer is no Windower, changes may be committed Settle
-	// after their datetimes.
+	// multiples of Every. If Changer is not a Windower, changes may be committed Settle after
+	// their datetimes.
 	Size       Size
 	MaxEntries int
 	Every      time.Duration

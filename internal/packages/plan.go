@@ -133,7 +133,7 @@ func (st *store[S]) get(key string) *Plan[S] {
 	return p
 }
 
-// hold adds n users to those of p, each of whom releases it.
+// hold adds n users to p, each of which releases it.
 func (st *store[S]) hold(p *Plan[S], n int) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -197,8 +197,8 @@ func (st *store[S]) evict() bool {
 	return false
 }
 
-// reserve waits for room of n bytes, for a limited time. A plan that would take the whole
-// budget or more gets it when there is no other.
+// reserve waits for room of n bytes, for a limited time. A plan that needs the whole budget
+// or more gets it when no other plan exists.
 func (st *store[S]) reserve(ctx context.Context, unlisted bool, n int64, wait time.Duration) (*room, error) {
 	r := &room{of: st.listed, evict: st.evict}
 	if unlisted {

@@ -161,7 +161,7 @@ func (pl *Planner[S]) Failed(p *Plan[S], err error) (uri string, reason error) {
 }
 
 // firstRoom returns the number of bytes to reserve for a plan before its size is known:
-// that of a full package, but at most a quarter of the budget.
+// enough for a full package, but at most a quarter of the budget.
 func (pl *Planner[S]) firstRoom(unlisted bool) int64 {
 	const perResource = 2 << 10 // while it is being made
 	budget := pl.store.listed

@@ -13,13 +13,12 @@ import (
 const Vary = "Accept, Sec-Fetch-Dest"
 
 // Navigates reports whether a request for an XML document comes from a person who opens it
-// in a browser. Harvesters and crawlers get XML whatever they accept.
+// in a browser. Harvesters and crawlers get XML regardless of their Accept header.
 //
-// A browser says so by Sec-Fetch-Dest, but to https and local addresses only, and not if
-// it is old. Its Accept names text/html, and XML with a lower quality. Java's default, "text/html,
-// image/gif, image/jpeg, *; q=.2, */*; q=.2", does not name XML. Programs copy the Accept of
-// browsers, so User-Agent must be that of a browser as well. A query, such as ?xml, asks for
-// the XML.
+// Current browsers send Sec-Fetch-Dest, but to https and local addresses only. Its Accept
+// names text/html, and XML with a lower quality. Java's default, "text/html, image/gif,
+// image/jpeg, *; q=.2, */*; q=.2", does not name XML. Programs copy the Accept of browsers,
+// so User-Agent must name a browser as well. A query, such as ?xml, asks for the XML.
 func Navigates(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead || r.URL.RawQuery != "" || !isBrowser(r.Header["User-Agent"]) {
 		return false
@@ -30,8 +29,8 @@ func Navigates(r *http.Request) bool {
 	return prefersHTML(r.Header["Accept"])
 }
 
-// isBrowser reports whether a User-Agent is that of a browser: it begins as that of every
-// browser does, and has none of the words, addresses and remarks of crawlers.
+// isBrowser reports whether a User-Agent names a browser: it begins as in every browser,
+// and has none of the words, addresses and remarks of crawlers.
 func isBrowser(agent []string) bool {
 	if len(agent) != 1 || !strings.HasPrefix(agent[0], "Mozilla/5.0 (") {
 		return false

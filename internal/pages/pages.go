@@ -1,5 +1,5 @@
 // Package pages renders the documents of a Source as HTML pages for people, and decides
-// which requests are those of people. It knows the data of the pages, but not how it is
+// which requests come from people. It knows the data of the pages, but not how it is
 // gathered.
 package pages
 
@@ -92,7 +92,7 @@ type Hub struct {
 	State string // in words
 }
 
-// A Recent holds the latest changes of a set.
+// A Recent holds the latest changes of one or several sets.
 type Recent struct {
 	Hours, Days *Timeline
 	Changes     []Change
@@ -106,7 +106,7 @@ type Harvest struct{ Steps []Step }
 // A Step is a command and what it does.
 type Step struct{ Text, Command string }
 
-// A Resources is the page of a Resource List that is no index, or of a manifest of its
+// A Resources is the page of a Resource List that is not an index, or of a manifest of its
 // resources.
 type Resources struct {
 	Facts   []webpage.Fact

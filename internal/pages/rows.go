@@ -103,7 +103,7 @@ var changeColumns = []sortable[Change]{
 }
 
 // Sort sorts the rows of p, and sets its columns. link returns the URL of the page in another
-// order. An unknown order leaves the rows as they are: by key.
+// order. An unknown order leaves the rows in the order of their keys.
 func (p *Resources) Sort(o Order, link func(Order) string) {
 	p.Columns = sort(resourceColumns, p.Rows, o, link)
 }

@@ -27,7 +27,7 @@ type Span struct {
 // of changes that are yielded, and hardly on the length of the journal.
 func Backwards(changes func(resourcesync.Interval) iter.Seq2[resourcesync.Change, error], iv resourcesync.Interval, newest time.Time) iter.Seq2[Span, error] {
 	const (
-		forever  = 30 * 365 * 24 * time.Hour // more is not worth a span of its own
+		forever  = 30 * 365 * 24 * time.Hour // more is not worth a separate span
 		shortest = time.Microsecond
 	)
 	return func(yield func(Span, error) bool) {

@@ -142,8 +142,8 @@ func (c *Cuts) AddPage(from string, count, size int, newest time.Time) {
 	c.previous = c.previous[1:]
 }
 
-// After sets the last key, including those of deleted resources, of the runs that AddRun
-// has added. Call it before adding further resources one by one.
+// After sets the last key, including keys of deleted resources, of the runs that AddRun has
+// added. Call it before adding further resources one by one.
 func (c *Cuts) After(key string) { c.lastKey = key }
 
 // Done returns the division. It has at most MaxPages pages, if that many pages within the

@@ -3,8 +3,8 @@
 // the windows of its Change Lists, and an archive into spans of time. It also writes
 // and parses the names of the parts, which are segments of URLs.
 //
-// The algorithms are those of package paging. This package remembers their results and
-// decides when to run them again.
+// Package paging has the algorithms. This package remembers their results and decides when
+// to run them again.
 package partition
 
 import (
@@ -61,7 +61,7 @@ func (p *Partition) Range(i int) resourcesync.Range {
 // Ranges yields all ranges in order.
 func (p *Partition) Ranges() iter.Seq[resourcesync.Range] { return Ranges(p.Cuts, "") }
 
-// HasCutsOf reports whether the division of p has the same boundaries as that of o.
+// HasCutsOf reports whether the divisions of p and o have the same boundaries.
 func (p *Partition) HasCutsOf(o *Partition) bool {
 	return slices.EqualFunc(p.found, o.found, func(a, b resourcesync.Cut) bool { return a.Key == b.Key })
 }

@@ -27,7 +27,7 @@ type Partitioner struct {
 	// packages. Both are for errors and logs.
 	Set, Into string
 
-	// Stater is that of the set. It may be nil.
+	// Stater is the Stater of the set. It may be nil.
 	Stater resourcesync.Stater
 
 	// Cut divides the set, keeping of the previous cuts what still fits.
@@ -49,7 +49,7 @@ type Partitioner struct {
 	mu      sync.Mutex
 	current *Partition
 	learned []string      // cuts that only rendering could find, in order
-	due     bool          // known to be out of date, whatever the version says
+	due     bool          // known to be out of date, with any version
 	wake    chan struct{} // wakes Run; nil if it is not running
 }
 

@@ -5,9 +5,9 @@ package publicaddr
 
 import "net/netip"
 
-// forbidden are addresses that are not public: those of the IPv4 and IPv6 Special-Purpose
-// Address Registries of IANA (RFC 6890) and similar ones. In addition, all IPv6 addresses
-// outside of 2000::/3 are forbidden.
+// forbidden are addresses that are not public: the addresses in the IPv4 and IPv6
+// Special-Purpose Address Registries of IANA (RFC 6890) and similar ones. In addition, all
+// IPv6 addresses outside of 2000::/3 are forbidden.
 var forbidden = prefixes(
 	"0.0.0.0/8",        // this network
 	"10.0.0.0/8",       // private

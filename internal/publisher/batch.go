@@ -119,7 +119,7 @@ func document(h *rsxml.Head, entries []byte) []byte {
 var tail = rsxml.AppendTail(nil, new(rsxml.Head))
 
 // roomFor returns the maximum size of the entries of a Change Notification, in bytes, so
-// that it does not exceed maxBody whatever the length of its times.
+// that it does not exceed maxBody with times of any length.
 func roomFor(capabilityList string) int {
 	longest := time.Date(2000, 1, 1, 0, 0, 0, 123456789, time.UTC)
 	h := head(resourcesync.ChangeNotification, capabilityList, resourcesync.Interval{From: longest, Until: longest})

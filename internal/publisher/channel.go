@@ -59,8 +59,7 @@ type Documents interface {
 	// Next returns the first update after the cursor, or nil if there is none, and
 	// the new cursor. cursor is the result of an earlier call, in any process, and
 	// "" when the channel begins; the Publisher then stores the new cursor even if
-	// there is no update. After each update, Next is called again until there are no
-	// more.
+	// there is no update. After each update, Next is called again until it returns none.
 	//
 	// A cursor has at most 64 KiB. resourcesync.ErrNotReady means that nothing can
 	// be reported yet. Next must be safe for concurrent use, because

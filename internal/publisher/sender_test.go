@@ -170,7 +170,7 @@ func TestHubDown(t *testing.T) {
 	h := newRecorder(nil)
 	l, err = net.Listen("tcp", address)
 	if err != nil {
-		t.Fatal(err) // somebody else has taken the port
+		t.Fatal(err)
 	}
 	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: h}}
 	server.Start()

@@ -19,7 +19,7 @@ import (
 // ServeTopic answers a request for a topic URI (Change Notification 4.1) with the latest
 // notification, or an empty body before the first, and with links to the topic itself, its
 // hubs and the Capability List. It works in every process, and ignores the path of the
-// request. If topic is neither one of the Publisher nor that of a removed set, it answers 404.
+// request. If topic belongs neither to the Publisher nor to a removed set, it answers 404.
 func (p *Publisher) ServeTopic(w http.ResponseWriter, r *http.Request, topic string) {
 	if !reqbody.None(w, r) {
 		return

@@ -1,6 +1,6 @@
 // Package pushlog is the log of a Source's notifications. A notification is
 // appended once. Remote hubs, the subscribers of the Source's own hub and
-// WebSocket clients each read it from a cursor of their own.
+// WebSocket clients each read it from their own cursor.
 package pushlog
 
 import (
@@ -95,7 +95,7 @@ type HubCursors interface {
 // Several processes share the work by claims. Only the owner of a claim works on the
 // subscription or request, until it releases the claim. A claim ends if it is not
 // renewed for [ClaimTime]: its owner is assumed to have died. The clock of the store
-// measures this time, not those of the processes.
+// measures this time, not the clocks of the processes.
 type Subscriptions interface {
 	// Request keeps a request until it is verified. It replaces an earlier one of
 	// the same topic and callback, claimed or not, so that the last request

@@ -108,7 +108,7 @@ func (l *Memory) Append(_ context.Context, n Notification, before, next State) e
 	return nil
 }
 
-// Read implements [Log]. The bodies are those of the log and must not be changed.
+// Read implements [Log]. The bodies belong to the log and must not be changed.
 func (l *Memory) Read(_ context.Context, topic string, after int64, max, maxBytes int) ([]Notification, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -64,7 +64,8 @@ type Progress struct {
 	RefusedSince time.Time
 
 	// Delivered and GivenUp count notifications since the subscription was made.
-	// LastGivenUp is the number of the newest one that was given up.
+	// LastGivenUp is the number of the newest one that was given up, and LastDelivered the
+	// time at which the newest one was accepted, or zero.
 	Delivered, GivenUp int64
 	LastGivenUp        int64
 

@@ -16,9 +16,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// chunkSize is the size in bytes up to which a document is compressed as a whole, and
-// that of buffers. Growing one slice to the size of a document costs more than rendering
-// it.
+// chunkSize is the size in bytes of buffers, and the size up to which a document is
+// compressed as a whole. Growing one slice to the size of a document costs more than
+// rendering it.
 const chunkSize = 64 << 10
 
 // A chunk is a buffer.
@@ -141,7 +141,7 @@ func (b *Body) endPiece() {
 // Free releases b's buffers. b is then empty, and can be used again.
 func (b *Body) Free() {
 	if b.press != nil {
-		_ = b.press.stop() // nobody needs the result
+		_ = b.press.stop() // the result is not needed
 		b.press.free()
 	}
 	for _, p := range b.pieces[b.queued:] {

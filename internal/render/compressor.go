@@ -78,8 +78,8 @@ func (c *compressor) free() {
 // queued is how many pieces may wait for a compressor.
 const queued = 4
 
-// A press compresses the pieces of a document in a goroutine of its own. A second one was
-// not faster: the first shares the cores with the goroutine that reads the entries.
+// A press compresses the pieces of a document in one goroutine. A second one was not
+// faster: the first shares the cores with the goroutine that reads the entries.
 type press struct {
 	compressor *compressor
 	queue      chan<- *piece // nil once stopped

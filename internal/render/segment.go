@@ -52,8 +52,8 @@ const header = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x04\xff"
 //
 // The document is one gzip member, because some clients read only the first member. Each
 // piece ends at a byte, without a final block. The head is known last and the tail moves
-// when pieces are added, so both are uncompressed blocks of their own. Without a tail,
-// there is one piece, which has the final block.
+// when pieces are added, so both are separate, uncompressed blocks. Without a tail, there
+// is one piece, which has the final block.
 //
 // The digest covers the compressed bytes, by the digests of the pieces: an entity tag
 // identifies these bytes, and they depend on the compressor as well as on the text.

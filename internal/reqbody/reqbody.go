@@ -91,7 +91,7 @@ func Read(w http.ResponseWriter, r *http.Request, limit int64, timeout time.Dura
 	return b, nil
 }
 
-// abandon makes the server read no more of the body of r, and close the connection after
+// abandon makes the server stop reading the body of r, and close the connection after
 // the response. Over HTTP/2, it closes only the stream.
 func abandon(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor < 2 {

@@ -1,7 +1,7 @@
 // Package rowdb is a small interface to the rows of a database. Package sqlitedb
 // implements it for SQLite with zombiezen.com/go/sqlite, and package pgdb for
-// PostgreSQL with pgx. Each is a package of its own, so that a program links the
-// engines that it uses and no others.
+// PostgreSQL with pgx. The packages are separate, so that a program links only the engines
+// that it uses.
 //
 // The interface is narrow to be fast: a value is copied once, from the driver
 // into the caller's buffer, and is never boxed as database/sql does. The SQLite
@@ -44,7 +44,7 @@ const (
 // passed to a function must be used by that function only, and not after it has
 // returned.
 //
-// Errors are those of the drivers, wrapped. When ctx is done they match its error.
+// Errors wrap the errors of the drivers. When ctx is done they match its error.
 type DB interface {
 	Querier
 
@@ -86,14 +86,14 @@ type DB interface {
 	// nothing, and returns false. It is for readers, which must not wait for writers.
 	TryWrite(ctx context.Context, f func(Conn) error) (bool, error)
 
-	// Session runs f with a connection of its own for temporary tables, which are
-	// dropped when f returns.
+	// Session runs f with a dedicated connection for temporary tables, which are dropped when f
+	// returns.
 	Session(ctx context.Context, f func(Conn) error) error
 
 	// TryLock runs f while it holds lock n of this database, and reports whether the
 	// lock was free. No other call, in any process, gets the lock until f returns. If
 	// the process dies, stops or is cut off from the database, the lock becomes free
-	// after a few seconds, and the context of f is cancelled: whatever f does after
+	// after a few seconds, and the context of f is cancelled: anything that f does after
 	// that must do no harm.
 	TryLock(ctx context.Context, n int32, f func(ctx context.Context) error) (bool, error)
 

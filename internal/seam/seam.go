@@ -12,8 +12,8 @@ import (
 
 var (
 	// OpenStore returns the *sqlstore.Store in db. opts is a *sqlstore.Options, which may
-	// be nil. migrations has those of the engine of db, in the folder "migrations". Closing
-	// the store closes db, as does an error.
+	// be nil. migrations contains the migrations of the engine of db, in the folder "migrations".
+	// Closing the store closes db, as does an error.
 	OpenStore func(ctx context.Context, db rowdb.DB, migrations fs.FS, opts any) (store any, err error)
 
 	// Number numbers all changes that are pending in the store of a *sqlstore.Journal, in a

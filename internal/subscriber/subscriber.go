@@ -20,7 +20,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// A Subscriber receives the notifications of one topic at a callback of its own.
+// A Subscriber receives the notifications of one topic at its callback.
 type Subscriber struct {
 	// Answer, if not nil, returns the status with which to answer a notification.
 	// It may block. Notifications with a status other than 2xx are not kept. Set

@@ -29,7 +29,7 @@ func inMemory() string {
 	}
 	folder, err := os.MkdirTemp(memory, name)
 	if err == nil {
-		err = os.Chmod(folder, 0o777|os.ModeSticky) // for servers that run as users of their own
+		err = os.Chmod(folder, 0o777|os.ModeSticky) // for servers that run as other users
 	}
 	if err != nil {
 		return ""

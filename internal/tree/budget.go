@@ -17,7 +17,7 @@ const (
 	maxDepth        = 4 // levels of documents above a Capability List
 
 	// maxBytes is the maximum number of bytes of all documents above the lists, and maxTime
-	// the time to read them, without that of waiting for the limits and pauses of hosts.
+	// the time to read them, without waiting for the limits and pauses of hosts.
 	maxBytes = 100 << 20
 	maxTime  = 10 * time.Minute
 )

@@ -49,7 +49,7 @@ func (d *Document) channel(c resourcesync.Capability, e *rsxml.Entry) Channel {
 }
 
 // Hubs requests the topic of ch, and returns the hubs and the canonical URI of the topic that
-// its Link headers name (WebSub, section 4). Without them, those of ch are returned.
+// its Link headers name (WebSub, section 4). Without them, it returns the hubs and the topic of ch.
 func (r *Reader) Hubs(ctx context.Context, ch Channel) (hubs []string, topic string, err error) {
 	d, err := r.Client.Document(ctx, ch.Topic, fetch.Validators{})
 	if err != nil {

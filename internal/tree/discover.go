@@ -88,7 +88,7 @@ func (r *Reader) discover(ctx context.Context, u *url.URL) ([]Set, error) {
 	return nil, fmt.Errorf("%s leads to no ResourceSync document: neither it nor %s is one, it has no link with the relation resourcesync, robots.txt names no sitemap, and %s has no elements of ResourceSync%w", u, WellKnownPath, sitemapPath, failed)
 }
 
-// isMissing reports whether there is nothing of use at a URL.
+// isMissing reports whether err means that a URL has no document of ResourceSync.
 func isMissing(err error) bool {
 	if syntax, ok := errors.AsType[*rsxml.SyntaxError](err); ok {
 		return syntax.ID != "namespace" // otherwise it is a document of another version of ResourceSync

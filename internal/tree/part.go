@@ -10,9 +10,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// IsPart reports whether an entry of a document with head leads to a part of the same list: all
-// those of an index do. Some Sources write an index as a urlset. Its entries have the capability of
-// their list, unlike those of resources and packages.
+// IsPart reports whether an entry of a document with head leads to a part of the same list:
+// all entries of an index do. Some Sources write an index as a urlset. Its entries have the
+// capability of their list, unlike entries of resources and packages.
 func IsPart(head *rsxml.Head, e *rsxml.Entry) bool {
 	if head.Index {
 		return true
@@ -34,7 +34,7 @@ func IsPart(head *rsxml.Head, e *rsxml.Entry) bool {
 	return false
 }
 
-// isPackage reports whether an entry of a dump leads to a package, whatever its capability is.
+// isPackage reports whether an entry of a dump leads to a package, with any capability.
 func isPackage(e *rsxml.Entry) bool {
 	hasManifest := slices.ContainsFunc(e.Links, func(l resourcesync.Link) bool { return l.Rel == resourcesync.RelContents })
 	return hasManifest || e.Metadata.Type != "" && !strings.Contains(e.Metadata.Type, "xml") || strings.HasSuffix(e.Loc, ".zip")

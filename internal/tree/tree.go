@@ -81,7 +81,7 @@ func (r *Reader) decode(res *fetch.Document) (*Document, error) {
 }
 
 // Today returns the current word for a capability. Drafts before 1.0 had others, and some
-// Sources give indexes a capability of their own.
+// Sources give indexes their own capabilities.
 func Today(c resourcesync.Capability) resourcesync.Capability {
 	switch c = resourcesync.Capability(strings.ToLower(strings.TrimSpace(string(c)))); c {
 	case "resourcesync":

@@ -10,7 +10,8 @@ import (
 )
 
 // Resolve returns the absolute URI of a loc or href in the document at base, and whether it
-// can be requested. A valid one stays as it is. If base is nil, others are not resolved.
+// can be requested. A valid absolute URI stays unchanged. If base is nil, others are not
+// resolved.
 func Resolve(base *url.URL, ref string) (string, bool) { return resolve(base, ref, isHTTP) }
 
 // resolve is Resolve for URIs that are valid.
@@ -30,7 +31,7 @@ func resolve(base *url.URL, ref string, valid func(uri string) bool) (string, bo
 }
 
 // escape percent-encodes what a URI must not contain. A percent sign that begins no escape is
-// taken literally, because some Sources write the names of files as they are.
+// taken literally, because some Sources write the names of files without escapes.
 func escape(ref string) string {
 	var b strings.Builder
 	for i := range len(ref) {

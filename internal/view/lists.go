@@ -42,7 +42,7 @@ func pageResourcePage(ctx context.Context, v *View) (content, error) {
 	return out, err
 }
 
-// resources is the page of the resources in r. It reads those that it shows.
+// resources is the page of the resources in r.
 func (v *View) resources(ctx context.Context, r resourcesync.Range, title string) (content, error) {
 	st := v.t.Set
 	stat, err := document.StatOf(ctx, st.Stater, r)

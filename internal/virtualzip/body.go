@@ -145,7 +145,7 @@ const bufferSize = 256 << 10
 var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
 // Checksum reads r to its end and returns the Size and CRC32 of an [Entry] with this
-// content. Errors are those of reading and of ctx.
+// content. It returns errors of reading and of ctx.
 func Checksum(ctx context.Context, r io.Reader) (size int64, crc uint32, err error) {
 	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)

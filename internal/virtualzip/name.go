@@ -17,7 +17,7 @@ const (
 	MaxName = 240
 
 	// MaxSegment limits each folder or file name. File systems allow slightly
-	// more, which tools use for suffixes of their own.
+	// more, which tools use for their own suffixes.
 	MaxSegment = 200
 )
 
@@ -46,9 +46,9 @@ const (
 //
 // The names of two URIs are never equal, and neither is a folder of the other, even where
 // letter case and Unicode normalization make no difference. Every file name has an
-// extension or a "~", and no folder below that of a host has either. A name without "~" is
-// in lower-case ASCII and determines its URI. All others are distinguished by 128 bits of
-// their digests.
+// extension or a "~", and no folder below the folder of a host has either. A name without "~" is
+// in lower-case ASCII and determines its URI. All others are distinguished by 128 bits of their
+// digests.
 //
 // folder must be valid for io/fs.ValidPath and have at most 120 bytes.
 func Name(folder, uri string) string {
@@ -179,8 +179,7 @@ func extensionAt(s string) int {
 	return dot
 }
 
-// devices are the names of Windows devices. A file with such a name is a device whatever
-// its extension.
+// devices are the names of Windows devices. A file with such a name is a device with any extension.
 var devices = strings.Fields("con prn aux nul com0 com1 com2 com3 com4 com5 com6 com7 com8 com9 " +
 	"lpt0 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9")
 

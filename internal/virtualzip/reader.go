@@ -15,7 +15,7 @@ import (
 // Reader ends.
 //
 // Its methods are safe for concurrent use: Close may be called while http.ServeContent
-// still reads the last of several ranges in a goroutine of its own.
+// still reads the last of several ranges in another goroutine.
 type Reader struct {
 	archive *Archive
 	ctx     context.Context

@@ -8,9 +8,9 @@
 // from URIs.
 //
 // Entries are stored without compression, so each byte of the archive has its offset
-// before anything is read. The headers are those of archive/zip, with ZIP64 where it is
-// needed. Equal lists give equal bytes, at any time and on any machine. Checksums do not
-// affect offsets, so they may be computed when they are needed.
+// before anything is read. archive/zip writes the headers, with ZIP64 where it is needed.
+// Equal lists give equal bytes, at any time and on any machine. Checksums do not affect
+// offsets, so they may be computed when they are needed.
 //
 // # Guarantees
 //
@@ -65,15 +65,15 @@ type Entry struct {
 	CRC32 uint32
 
 	// Checksum, if not nil, computes CRC32 when a reader first reaches the entry,
-	// or the central directory, which has all checksums. It may be called from
-	// several goroutines at once, until a call succeeds. ctx is that of the reader.
+	// or the central directory, which has all checksums. It may be called from several
+	// goroutines at once, until a call succeeds. ctx is the context of the reader.
 	Checksum func(ctx context.Context) (uint32, error)
 
 	// Open opens the content for one read from its beginning. A range that ends
 	// inside the entry is cheap if the result is also an io.Seeker or an
 	// io.ReaderAt. Open should fail if it knows that the content no longer has this
-	// Size and CRC32. It may be called from several goroutines at once. ctx is that
-	// of the reader.
+	// Size and CRC32. It may be called from several goroutines at once. ctx is the context of the
+	// reader.
 	Open func(ctx context.Context) (io.ReadCloser, error)
 }
 
@@ -147,8 +147,8 @@ func (l *layout) add(e Entry) error {
 	fh := l.header(e)
 	extra := fh.Extra
 	if fh.UncompressedSize64 >= math.MaxUint32 {
-		// archive/zip adds the ZIP64 field of the central directory, but
-		// leaves that of the local header to the caller of CreateRaw.
+		// archive/zip adds the ZIP64 field of the central directory, but leaves the field of the
+		// local header to the caller of CreateRaw.
 		fh.Extra = appendZIP64(slices.Clone(extra), fh.UncompressedSize64)
 	}
 	w, err := l.zip.CreateRaw(fh)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// functions are those of the templates, in addition to the ones of html/template.
+// functions are available in templates, in addition to the functions of html/template.
 var functions = template.FuncMap{
 	"count": func(n any) string { return grouped(fmt.Sprint(n)) },
 	"bytes": Bytes,

@@ -11,8 +11,7 @@ type Fact struct {
 type Column struct {
 	Name string
 
-	// URL is that of the same page sorted by this column. If it is empty, the column
-	// does not sort.
+	// URL is the URL of the same page sorted by this column. If it is empty, the column does not sort.
 	URL string
 
 	// Sorted is "ascending" or "descending" if the table is sorted by this column.

@@ -26,7 +26,7 @@ import (
 //go:embed all:look
 var embedded embed.FS
 
-// The files that are no pages. All others that end in .html are, except those whose names
+// The files that are not pages. All others that end in .html are, except those whose names
 // begin with '_': they define templates for the others.
 const (
 	layoutFile = "layout.html"
@@ -48,7 +48,7 @@ type Templates struct {
 // all of them; script.js, if there is one, is part of every page. A file
 // of replace, which may be nil, replaces the one with the same name: a page, the script, or
 // one of layout.html, parts.html and style.css of this package. If replace has files, pages
-// may also load styles, images and fonts of their own origin.
+// may also load styles, images and fonts of the same origin.
 func New(pages, replace fs.FS) (*Templates, error) {
 	look, err := fs.Sub(embedded, "look")
 	if err != nil {
@@ -223,7 +223,7 @@ func (t *Templates) SetHeaders(h http.Header, connect ...string) {
 	h.Set("Content-Security-Policy", csp)
 }
 
-// policy returns the Content-Security-Policy of pages: nothing but their own style sheet
+// policy returns the Content-Security-Policy of pages: it allows only their own style sheet
 // and script and, if a host has replaced files, styles, images and fonts of its origin.
 func policy(style, script string, own bool) string {
 	styles, images := hash(style), "data:"

@@ -120,8 +120,8 @@ func claimsRace(t *trial) {
 // claimMax is the maximum number of claims at once in [trial.claimInParallel].
 const claimMax = 3
 
-// claimInParallel calls claim in several goroutines with owners of their own, until it
-// returns no more ids. Each of the n things must be claimed exactly once.
+// claimInParallel calls claim in several goroutines with different owners, until it returns
+// no ids. Each of the n things must be claimed exactly once.
 func (t *trial) claimInParallel(what string, n int, claim func(l pushlog.Log, owner string) ([]int64, error)) {
 	t.Helper()
 	var wg sync.WaitGroup

@@ -40,7 +40,7 @@ func leads(t tb, one, other pushlog.Log) {
 	}
 }
 
-// The context of f ends with that of the caller.
+// The context of f ends with the context of the caller.
 func leadEnds(t tb, one, other pushlog.Log) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

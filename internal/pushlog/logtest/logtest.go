@@ -37,7 +37,7 @@ type rule struct {
 	check func(t *trial)
 }
 
-// onLogs returns the check of a rule that needs nothing but the log of two processes.
+// onLogs returns the check of a rule that needs only the log of two processes.
 func onLogs(check func(t tb, one, other pushlog.Log)) func(*trial) {
 	return func(t *trial) { check(t, t.one, t.other) }
 }

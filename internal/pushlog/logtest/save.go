@@ -83,7 +83,7 @@ func savesRenew(t *trial) {
 	t.claimOne(t.other, bob)
 }
 
-// Save changes no subscription that another owner or nobody has claimed or that has ended,
+// Save does not change a subscription that has ended, or that its owner has not claimed,
 // and returns its ID.
 func savesLost(t *trial) {
 	callbacks := []string{"mine", "theirs", "free", "ended", "unsubscribed"}

@@ -18,7 +18,7 @@ import (
 )
 
 // leaderLock minus the id of a log is the number of the lock that the leader of the log
-// holds. Other numbers are those of other locks of the store.
+// holds. Other locks of the store have other numbers.
 const leaderLock = -2
 
 // A Log is a [pushlog.Log] in a database. It stores the secrets of subscriptions in plain

@@ -205,7 +205,7 @@ func (l *Log) insert(ctx context.Context, c rowdb.Conn, topic int64, r pushlog.R
 // them.
 func (l *Log) remove(ctx context.Context, c rowdb.Conn, ids ...int64) error {
 	args := func(i int) []any { return []any{ids[i], l.id} }
-	// + 0 keeps PostgreSQL from using an index on log_id, whatever its statistics.
+	// + 0 keeps PostgreSQL from using an index on log_id, with any statistics.
 	if err := c.ExecEach(ctx, "DELETE FROM rs_progress WHERE id = $1 AND log_id + 0 = $2", len(ids), args); err != nil {
 		return err
 	}

@@ -149,7 +149,7 @@ func (l *Log) Save(ctx context.Context, owner string, progress []pushlog.Progres
 		// 0: owner has no claim; 1: it has one; 2: it has one, and a request has changed
 		// the subscription.
 		claims := make([]int64, len(progress))
-		// + 0 keeps PostgreSQL from using an index on log_id, whatever its statistics.
+		// + 0 keeps PostgreSQL from using an index on log_id, with any statistics.
 		err = c.QueryEach(ctx, "SELECT 1 + changed FROM rs_progress WHERE id = $1 AND log_id + 0 = $2 AND owner = $3"+l.forUpdate, len(progress),
 			func(i int) []any { return []any{progress[i].ID, l.id, owner} },
 			func(i int, r rowdb.Row) error { claims[i] = r.Int(0); return nil })

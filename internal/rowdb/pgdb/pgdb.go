@@ -220,9 +220,9 @@ func stayAlive(ctx context.Context, conn *pgx.Conn) error {
 	}
 }
 
-// channel is the expression for the name of the channel. It is a digest, because the
-// name of a schema may be longer than that of a channel. Triggers that notify use the
-// same expression.
+// channel is the expression for the name of the channel. It is a digest, because the name
+// of a schema may be longer than a channel's may be. Triggers that notify use the same
+// expression.
 const channel = "'rs_' || md5(current_schema())"
 
 func (db *database) Listen(ctx context.Context, wake func()) error {

@@ -27,7 +27,7 @@ const (
 
 // Listen implements [rowdb.DB]. SQLite has no notification for commits by other
 // connections, such as those of the host or of another process, so a listener polls. It
-// does so rarely while the system reports that nobody writes to the log.
+// does so rarely while the system reports no writes to the log.
 func (db *database) Listen(ctx context.Context, wake func()) error {
 	return db.take(ctx, func(c *connection) error {
 		log := watchLog(db.path + "-wal")

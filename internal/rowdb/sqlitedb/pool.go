@@ -78,7 +78,7 @@ func (db *database) next(ctx context.Context) (*sqlite.Conn, error) {
 	return conn, err
 }
 
-// giveBack keeps a connection for the next use, unless somebody waits for one of the pool.
+// giveBack keeps a connection for the next use, unless a caller waits for a connection of the pool.
 func (db *database) giveBack(conn *sqlite.Conn) {
 	conn.SetInterrupt(nil)
 	db.mu.Lock()
@@ -203,9 +203,9 @@ const (
 	lockSpinPause = 8 * time.Millisecond
 )
 
-// beginImmediate waits for the write lock with short, even pauses. Those of SQLite grow
-// to a tenth of a second: beside writers that free the lock only for moments, a store
-// would hardly ever get it.
+// beginImmediate waits for the write lock with short, even pauses. SQLite's own pauses grow
+// to a tenth of a second: beside writers that free the lock only for moments, a store would
+// hardly ever get it.
 func (c *connection) beginImmediate(ctx context.Context) error {
 	c.conn.SetBusyTimeout(0)
 	defer c.conn.SetBlockOnBusy()

@@ -87,8 +87,8 @@ func openPool(path string, size int) (*sqlitex.Pool, error) {
 	return pool, explain(err, path)
 }
 
-// check sets db's path, and refuses a database that is no file, has no write-ahead
-// log or cannot be written to.
+// check sets db's path, and refuses a database that is not a file, has no write-ahead log
+// or cannot be written to.
 func (db *database) check(ctx context.Context) error {
 	mode, err := rowdb.One(ctx, db, rowdb.Text, "PRAGMA journal_mode")
 	if err == nil {
@@ -117,7 +117,7 @@ func (db *database) checkWritable(ctx context.Context) error {
 			}
 			return undo
 		})
-		if err == undo || sqlite.ErrCode(err).ToPrimary() == sqlite.ResultBusy { // busy: somebody writes
+		if err == undo || sqlite.ErrCode(err).ToPrimary() == sqlite.ResultBusy { // busy: another connection writes
 			return nil
 		}
 		return err
