@@ -12,7 +12,7 @@ import (
 const module = "github.com/resourcesync-go/resourcesync"
 
 // floors orders the packages of the module: each imports only from floors below
-// its own (docs/design.md). A package that is not named has the floor of the
+// its own (docs/design/packages.md). A package that is not named has the floor of the
 // folder it is in.
 var floors = map[string]int{
 	"":                           0,

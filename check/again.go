@@ -32,7 +32,7 @@ func (w *walker) remember(uri string, res *fetch.Document, d *document, read tim
 	}
 }
 
-// again reads documents a second time. Changes of the Source in between are no findings.
+// again reads documents a second time. Changes of the Source in between are not findings.
 func (w *walker) again(ctx context.Context) error {
 	for _, o := range w.first {
 		w.at(o.uri)

@@ -14,7 +14,7 @@
 // checks a Source in a Go test.
 //
 // Memory does not depend on the number of resources: all entries of a set with up to 131,072
-// resources are compared with each other, and those of a random sample of a larger set.
+// resources are compared with each other; of a larger set, a random sample is.
 package check
 
 import (
@@ -45,8 +45,8 @@ type Options struct {
 	// seconds; if negative, no document is read twice.
 	Pause time.Duration
 
-	// Rate is the maximum number of requests per second to a host, and Concurrency that
-	// of concurrent requests. If zero, the rate is not limited, and 4 requests are
+	// Rate is the maximum number of requests per second to a host, and Concurrency the maximum
+	// number of concurrent requests. If zero, the rate is not limited, and 4 requests are
 	// concurrent. A robots.txt can ask for a lower rate.
 	Rate        float64
 	Concurrency int

@@ -160,7 +160,7 @@ func (c *checker) blame(ctx context.Context, w *content, f *fault) error {
 	return nil
 }
 
-// compareType compares the media type of a response with that of the entry.
+// compareType compares the media types of a response and an entry.
 func (c *checker) compareType(w *content, got string) {
 	want, _, err1 := mime.ParseMediaType(w.Type)
 	has, _, err2 := mime.ParseMediaType(got)

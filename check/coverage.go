@@ -93,8 +93,8 @@ func (c *checker) claimed(resource string, header []string, at place) {
 	}
 }
 
-// maxClaims is the maximum number of claims that are judged, and maxCovered that of resources of
-// all sets that are kept for it.
+// maxClaims is the maximum number of claims that are judged, and maxCovered the maximum
+// number of resources of all sets that are kept for this.
 const (
 	maxClaims  = 10_000
 	maxCovered = 1 << 20

@@ -106,16 +106,16 @@ type reading struct {
 // maxPending is the maximum number of violations that are held back.
 const maxPending = 1000
 
-// syntax receives a violation of the syntax. What an entry lacks depends on what it is, which is not
-// known before its end.
+// syntax receives a violation of the syntax. It is held back, because the rules for an
+// entry depend on its kind, which is not known before its end.
 func (rd *reading) syntax(e *rsxml.SyntaxError) {
 	if rd.pending = append(rd.pending, e); len(rd.pending) >= maxPending {
 		rd.flush(false)
 	}
 }
 
-// flush adds the violations that have been held back. An entry that belongs into an index
-// has the attributes of such an entry.
+// flush adds the violations that have been held back. An entry that belongs in an index may
+// have the attributes of an index entry.
 func (rd *reading) flush(part bool) {
 	for _, e := range rd.pending {
 		if !part || e.ID != "entry-change-missing" && e.ID != "attribute-misplaced" {

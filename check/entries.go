@@ -145,7 +145,7 @@ func (r *entryRules) checkHashes(hashes []resourcesync.Hash, at place) {
 	}
 }
 
-// checkHost compares the host of an entry with that of the document.
+// checkHost compares the host of an entry with the host of the document.
 func (r *entryRules) checkHost(loc string, at place) {
 	if r.base == nil || strings.HasPrefix(loc, r.origin) {
 		return
@@ -171,7 +171,7 @@ func (r *entryRules) checkPart(e *rsxml.Entry, at place) {
 	}
 }
 
-// checkSequence compares the interval of an entry with that of the one before.
+// checkSequence compares the interval of an entry with the interval of the entry before.
 func (r *entryRules) checkSequence(m *rsxml.Metadata, at place) {
 	r.checkBounds(m, at)
 	if m.From.IsZero() {

@@ -12,7 +12,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// isPart reports whether an entry of a urlset is that of an index: it leads to a document with the
+// isPart reports whether an entry of a urlset belongs to an index: it leads to a document with the
 // capability of this one.
 func (d *document) isPart(e *rsxml.Entry) bool { return !d.head.Index && tree.IsPart(&d.head, e) }
 

@@ -156,7 +156,7 @@ func (w *walker) socket(ctx context.Context, uri string, at place) error {
 	if err != nil {
 		return w.failed(ctx, uri, at, err, "websocket-unreachable", "")
 	}
-	// A close handshake would read whatever the server sends, without a limit.
+	// A close handshake would read what the server sends, without a limit.
 	conn.CloseNow()
 	return nil
 }

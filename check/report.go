@@ -49,8 +49,8 @@ type Report struct {
 	Ended  time.Time `json:"ended"`
 
 	// The numbers of documents read, of their entries, and of resources and packages whose
-	// content was compared with their entries. Bytes is the size of the documents,
-	// uncompressed.
+	// content was compared with their entries. Packed is the number of resources that were
+	// compared in packages. Bytes is the size of the documents, uncompressed.
 	Documents int64 `json:"documents"`
 	Entries   int64 `json:"entries"`
 	Resources int64 `json:"resources"`
@@ -65,7 +65,8 @@ type Report struct {
 	// count nowhere else.
 	Omitted int64 `json:"omitted,omitempty"`
 
-	// Findings are sorted by harm, then by force, then in the order in which they were found.
+	// Findings are sorted by harm, then by force, then by document in the order in which one was
+	// found, then by line.
 	// There are at most 20 for each rule; Counts has the number of all, by the ID of the rule.
 	Findings []Finding        `json:"findings"`
 	Counts   map[string]int64 `json:"counts"`
@@ -74,7 +75,7 @@ type Report struct {
 	Unchecked []string `json:"unchecked,omitempty"`
 }
 
-// OK reports whether there is no error, and no must is broken.
+// OK reports whether the report has no error and no broken "must".
 func (r *Report) OK() bool { return r.Harms[Error] == 0 && r.Forces[Must] == 0 }
 
 // findings collects findings. It is safe for concurrent use.

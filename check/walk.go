@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// maxDocuments is the maximum number of documents that are read, maxChildren that of
-	// entries of a document that are followed, and maxLevels that of levels.
+	// maxDocuments is the maximum number of documents that are read, maxChildren the maximum
+	// number of entries of a document that are followed, and maxLevels the maximum depth.
 	maxDocuments = 200_000
 	maxChildren  = rsxml.MaxEntries
 	maxLevels    = 8

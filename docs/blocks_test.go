@@ -23,7 +23,7 @@ type block struct {
 	text     string
 }
 
-// documents returns the paths of the README and of the documents, relative to root.
+// documents returns the paths of the README and of the documents in this folder and below, relative to root.
 func documents(t *testing.T) []string {
 	t.Helper()
 	names, err := filepath.Glob("*.md")

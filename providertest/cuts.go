@@ -197,6 +197,7 @@ func (s *subject) crowd(ctx context.Context, every int) (cuts []resourcesync.Cut
 		for _, r := range within(all, p) {
 			for _, form := range []string{"!%03d", "-%03d", "%03d"} {
 				first, last := r.Key+fmt.Sprintf(form, 0), r.Key+fmt.Sprintf(form, 999)
+				// Not the first page, so that it has boundaries on both sides.
 				if page == 0 || !p.Contains(last) || len(last) > resourcesync.MaxKeyLength || !s.allows(last) ||
 					slices.ContainsFunc(all, func(r resourcesync.Resource) bool { return first <= r.Key && r.Key <= last }) {
 					continue

@@ -38,5 +38,5 @@ func ExampleTest() {
 	fmt.Println(err)
 	// Output:
 	// <nil>
-	// Resources/unique: "a" is yielded twice
+	// Resources/unique: "a" is yielded twice (resourcesync.Provider: no two resources have the same key)
 }

@@ -5,8 +5,20 @@
 // each rule. [Test] tests implementations over existing data, such as a view of an
 // application's table.
 //
-// Both test the upgrades that the implementation has. They test the rules about changes if
-// the options have functions that change the set.
+// A rule has the name of a group and a word, such as Resources/order. A failure says what the
+// provider has returned, and then the rule and the declaration of package resourcesync that it
+// follows from. Rules about an upgrade that the provider lacks are skipped, and so are rules
+// about changes if the options have no functions that change the set. These are the groups:
+//
+//   - Resources: order, keys, ranges, fields, and iteration
+//   - Stat and StatParts: counts, times and versions
+//   - Cuts: the division into pages, and how it follows changes
+//   - Changes, Since and Windows: the journal, its intervals and its windows
+//   - Open, OpenChange, OpenPatch and Checksum: content of resources, versions and patches
+//   - Watch: calls after changes
+//   - Covers: URLs of the set
+//   - Archives and Snapshots, ArchivedWindows and ArchivedChanges: archives
+//   - Provider: concurrent use of all methods
 package providertest
 
 import (
@@ -104,8 +116,8 @@ func Test(ctx context.Context, p resourcesync.Provider, opts *Options) error {
 // It calls newProvider for each subtest. newProvider returns a provider whose set has the
 // given resources, which are in no particular order, and options, which may be nil. The
 // resources have awkward keys, and together use every field of a resource. Those for which
-// Options.Keys reports false must be left out. Their content is that of [Content], and the
-// content of their patches that of [Patch].
+// Options.Keys reports false must be left out. [Content] returns their content, and [Patch]
+// the content of their patches.
 func Run(t *testing.T, newProvider func(t *testing.T, resources []resourcesync.Resource) (resourcesync.Provider, *Options)) {
 	for _, r := range rules() {
 		t.Run(r.name, func(t *testing.T) {

@@ -64,7 +64,7 @@ func reader(r resourcesync.Resource) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(content(r))), nil
 }
 
-// content returns what r describes: nothing is said of the bytes of a resource
+// written returns what r describes: nothing is said of the bytes of a resource
 // that states none.
 func content(r resourcesync.Resource) []byte {
 	if _, known := r.Length.Bytes(); !known {

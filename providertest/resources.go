@@ -132,7 +132,8 @@ func within(all []resourcesync.Resource, r resourcesync.Range) []resourcesync.Re
 	return in
 }
 
-// ranges returns ranges that begin and end at keys, just after them, and between them.
+// ranges returns ranges that begin and end at keys, just after them, and between them, and
+// the range of all keys.
 func ranges(all []resourcesync.Resource) []resourcesync.Range {
 	const most = 100 // keys
 	points := []string{"", "\x01", "\U0010FFFF"}

@@ -10,7 +10,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// A rule is a sentence of the contract. check returns an error if it is broken.
+// A rule is a sentence of the contract: a row of a table.
 type rule struct {
 	name  string // the method it is about, and a word
 	needs need

@@ -171,7 +171,8 @@ func (d *resuming) serve(w http.ResponseWriter, r *http.Request) (broken bool) {
 }
 
 // TestD6_TransfersOnABusySet: a Destination that resumes obtains 50 packages of the
-// default size at 10 MB a second while 1% of the resources changes every minute.
+// default size, or 15 in everyday runs, at 10 MB a second while 1% of the resources changes every
+// minute.
 func TestD6_TransfersOnABusySet(t *testing.T) {
 	if raceEnabled {
 		t.Skip("takes long: half a gigabyte for each size")

@@ -23,7 +23,7 @@ const eachRound = 2000
 var rounds = needs.Size(8, 25)
 
 // TestD1_ReplayByChangeLists: a Destination that continues with what comes after
-// until and one that continues from until on read 50,000 changes and end identical.
+// until and one that continues from until on read 16,000 changes, or 50,000 at night, and end identical.
 func TestD1_ReplayByChangeLists(t *testing.T) {
 	ledgers(t, func(t *testing.T, l *ledger) {
 		w := newWire(t, newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 211}}, rshttp.Set{Provider: l.Provider}))

@@ -13,7 +13,8 @@ import (
 
 // An Answer describes an answered request; see [Options].Observe.
 type Answer struct {
-	// Request is the request. An observer must neither change nor keep it.
+	// Request is the request. An observer must neither change nor keep it. Its Form has the
+	// parameters that the Source's own hub has accepted.
 	Request *http.Request
 
 	// Document is the kind of the requested document, of which there are about thirty.

@@ -35,7 +35,8 @@ type Store interface {
 // Options are the optional arguments of [New]. The zero value is a reasonable default.
 type Options struct {
 	// DescribedBy is the URI of a document that describes the Source. The Source
-	// Description links to it. If empty, there is no link.
+	// Description links to it. If empty, it links to the page of the Source if there is one
+	// and About is not zero; otherwise, there is no link.
 	DescribedBy string
 
 	// Store keeps notifications until every hub has accepted them, and the

@@ -86,7 +86,7 @@ func (s *Source) document(ctx context.Context, t document.Target, kept *response
 		return kept, nil
 	}
 	if t.Kind.State == nil {
-		return s.renderAnew(ctx, t) // at once, whatever the sets are doing
+		return s.renderAnew(ctx, t) // at once, even while sets are busy
 	}
 	unlisted := t.Unlisted()
 	v, err := s.requests.Of(unlisted).Do(ctx, t.Path, admission.Job{

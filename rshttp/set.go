@@ -54,7 +54,8 @@ type Set struct {
 	Require []resourcesync.Capability
 
 	// DescribedBy is the URI of a document that describes the set. The Capability
-	// List and the Source Description link to it. If empty, there is no link.
+	// List and the Source Description link to it. If empty, they link to the page of the set
+	// if there is one and About is not zero; otherwise, there is no link.
 	DescribedBy string
 
 	// Prefix is the path prefix of the set's URLs, such as "/papers/", if the

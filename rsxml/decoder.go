@@ -52,7 +52,7 @@ type Decoder struct {
 	headErr error
 	begun   bool   // the head has been read
 	space   string // the namespace of the root
-	foreign string // the last namespace that is none of ours
+	foreign string // the last unknown namespace
 	rules   *rules // nil if none apply
 
 	first  *xml.StartElement // of the first entry, which ends the head
@@ -135,7 +135,7 @@ func (d *Decoder) Head() (Head, error) {
 //
 // The caller owns each Entry, and can keep it or parts of it. A string of an entry keeps at most the
 // text of that entry in memory, never that of another one or the document. Hashes can share
-// an array with those of a few other entries; their capacity ends at their length.
+// an array with the hashes of a few other entries; their capacity ends at their length.
 func (d *Decoder) Entries() iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		d.Head()
@@ -154,8 +154,8 @@ func (d *Decoder) Entries() iter.Seq2[Entry, error] {
 }
 
 // Position returns the line and the column, both from 1 and the latter in bytes, of the
-// last entry that was yielded. Before the first, it is that of the rs:md of the document, or
-// of the root if there is none.
+// last entry that was yielded. Before the first, it is the position of the rs:md of the
+// document, or of the root without one.
 func (d *Decoder) Position() (line, column int) { return d.place.line, d.place.column }
 
 // Entry returns the number of the last entry that was yielded, from 1. Before the first, it is 0.

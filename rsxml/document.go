@@ -77,8 +77,7 @@ func (d *Decoder) readRoot() error {
 	return d.noAttributes(t)
 }
 
-// readEnd reads to the end of the document. It returns io.EOF if nothing but white
-// space follows the root.
+// readEnd reads to the end of the document. It returns io.EOF if only white space follows the root.
 func (d *Decoder) readEnd() error {
 	_, err := d.outermost("after")
 	d.countBytes()

@@ -113,7 +113,7 @@ func expressible(a *resourcesync.Attr) bool {
 
 // isNCName reports whether s is an XML name without a colon that every parser accepts:
 // one of the letters of Latin-1 and ASCII. Parsers differ about other letters, because
-// those of Go and Java follow the fourth edition of XML 1.0.
+// parsers of Go and Java follow the fourth edition of XML 1.0.
 func isNCName(s string) bool {
 	for i, r := range s {
 		switch {

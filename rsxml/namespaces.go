@@ -7,8 +7,8 @@ import (
 )
 
 // Namespaces are compared as strings, so a misspelt one hides its elements from a strict
-// Destination. Without those of ResourceSync, a document would be read as a plain sitemap, and a
-// Capability List as a list of resources.
+// Destination. Without the elements of ResourceSync, a document would be read as a plain
+// sitemap, and a Capability List as a list of resources.
 
 // sameNS reports whether ns is the namespace want or a misspelling that can be read.
 func sameNS(ns, want string) bool {
@@ -48,7 +48,8 @@ func isOtherTerms(ns string) bool {
 		isNear(address, "openarchives.org/rs/terms", 1)) && !sameNS(ns, TermsNS)
 }
 
-// separators are between the parts of a namespace, and what may stand in their places by mistake.
+// separators are the characters between the parts of a namespace, and the ones written
+// there by mistake.
 const separators = ":/\\?# \t\r\n"
 
 // segment divides the text of a namespace after its first part.

@@ -34,8 +34,8 @@ const (
 	MaxURI     = 2_048      // characters in a <loc>
 )
 
-// A Head is the part of a document before its first entry. A Head without a capability
-// and without links is that of a plain sitemap, without elements of ResourceSync.
+// A Head is the part of a document before its first entry. A Head without a capability and
+// without links belongs to a plain sitemap, without elements of ResourceSync.
 type Head struct {
 	Index    bool // <sitemapindex> with <sitemap> entries, else <urlset> with <url> entries
 	Metadata Metadata
@@ -71,8 +71,9 @@ type Metadata struct {
 }
 
 // SetResource sets e to the Resource List entry of r (section 10.1). e shares the
-// slices of r. Its <lastmod> is that of r in whole milliseconds: a host may keep more digits
-// in one place than in another, and a time with other digits would be another version.
+// slices of r. Its <lastmod> is LastModified of r in whole milliseconds: a host may keep
+// more digits in one place than in another, and a time with other digits would be another
+// version.
 func (e *Entry) SetResource(r *resourcesync.Resource) {
 	*e = Entry{
 		Loc:        r.URI,

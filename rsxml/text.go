@@ -157,9 +157,9 @@ func appendMicroTime(b []byte, t time.Time) []byte {
 	return append(b, 'Z')
 }
 
-// parseDatetime parses a W3C Datetime of any precision. Omitted parts are those of the
-// beginning of the year, month, day or minute. It refuses the zero time.Time, which
-// would mean "not stated", and times whose year in UTC does not have four digits.
+// parseDatetime parses a W3C Datetime of any precision. Without its last parts, it is the
+// beginning of the year, month, day or minute. It refuses the zero time.Time, which would
+// mean "not stated", and times whose year in UTC does not have four digits.
 func parseDatetime(s string) (t time.Time, ok bool) {
 	if t, ok = parseSeconds(s); ok {
 		return t, true

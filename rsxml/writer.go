@@ -26,9 +26,9 @@ const (
 	// elementEnd is space for the end of an entry after its last link.
 	elementEnd = 64
 
-	// maxValue is the maximum length, in bytes, of a value without a limit of its
-	// own. It is small enough that all such values of an rs:md and the mandatory
-	// attributes fit into maxElement.
+	// maxValue is the maximum length, in bytes, of a value without a specific limit. It is
+	// small enough that all such values of an rs:md and the mandatory attributes fit into
+	// maxElement.
 	maxValue = 32 << 10
 )
 

@@ -122,8 +122,8 @@ func (s *Set) names() bool {
 	return s.identity != nil && s.identity.Name != "" && !s.options.Shared
 }
 
-// record records the name of the origin. The URIs of the stored resources are another matter:
-// see checkURIs.
+// record records the name of the origin. What the stored resources follow from is another matter:
+// see checkURIs and deleteExcluded.
 func (s *Set) record(ctx context.Context) error {
 	if !s.names() {
 		return nil
@@ -158,7 +158,7 @@ func (s *Set) keepIdentity(ctx context.Context) {
 		}
 		s.unrecorded.Store(&err)
 		if before == nil {
-			_ = s.show(ctx) // no scan does so before the identity is recorded
+			_ = s.show(ctx) // no scan shows the set before the identity is recorded
 		}
 		if background.Sleep(ctx, retry) != nil {
 			return

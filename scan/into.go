@@ -45,8 +45,8 @@ type Options struct {
 	// process, and at its end. It must not block.
 	Progress func(FirstScan)
 
-	// Confirm says how an operator confirms held deletions. If empty, it names
-	// ConfirmDeletions.
+	// Confirm says how an operator confirms held deletions, in logs and in [Set.Health]. If
+	// empty, it is "scan.Set.ConfirmDeletions".
 	Confirm string
 
 	// Logger receives failures and changes. If nil, slog.Default() is used.
@@ -90,7 +90,8 @@ type Result struct {
 
 // Into returns the set of a store that origin fills, and creates it if there is none. Nothing
 // is scanned before [Set.Run]. If the set has the resources of another origin, the error is an
-// [*OriginError]. o may be nil.
+// [*OriginError]. Into refuses a store whose file is in the folder that is published
+// ([Container]). o may be nil.
 func Into[S Stored](ctx context.Context, store Store[S], name string, origin Origin, o *Options) (*Set, error) {
 	s := &Set{name: name, origin: origin, woken: make(chan struct{}, 1)}
 	if o != nil {

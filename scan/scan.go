@@ -1,9 +1,9 @@
 // Package scan publishes what an origin lists: a folder, a bucket, a website, the records of
 // a repository.
 //
-// An [Origin] lists resources in any order, and does not know what has been deleted. A stored
-// set has an order, a journal and versions, but nobody fills it. [Into] joins the two. The
-// result is a [resourcesync.Provider], and rshttp.Source.Run runs it:
+// An [Origin] lists resources in any order, and does not know what has been deleted. A
+// stored set has an order, a journal and versions, but needs a source of resources. [Into]
+// joins the two. The result is a [resourcesync.Provider], and rshttp.Source.Run runs it:
 //
 //	papers, err := dir.Open("papers", "https://example.org/", nil)
 //	store, err := sqlitestore.OpenFile(ctx, "papers.db", nil)
@@ -17,9 +17,9 @@
 // It scans all of the origin at the start and at an interval, and soon after an event scans
 // the part that has changed, or everything if that part is not known. It repeats scans that
 // fail, and leaves the set to another process that scans it. Until the first complete scan,
-// the set is not ready. What a complete scan no longer lists is deleted, unless too much
-// would be: then the deletions are held until they are confirmed or have lasted
-// ([SetOptions]). What cannot be read is kept. [Set.Health] has the errors, and
+// the set is not ready. A complete scan deletes the resources that it no longer lists. If
+// they are too many, the deletions are held until they are confirmed or a time limit ends
+// ([SetOptions]). Resources that cannot be read are kept. [Set.Health] has the errors, and
 // [Options].Observe and [Set.Last] the results.
 //
 // A set belongs to one origin: with another one, everything would be published as deleted. So

@@ -40,7 +40,7 @@ type file struct {
 	Unlisted   time.Time               `json:"unlisted,omitzero"` // since when no document lists it
 }
 
-// A stamp identifies a version of a file: nobody else has changed the file if it is the same.
+// A stamp identifies a version of a file: if it is the same, no other program has changed the file.
 type stamp struct {
 	Size     int64 `json:"size"`
 	Modified int64 `json:"modified"` // nanoseconds since 1970

@@ -13,9 +13,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/packages"
 )
 
-// A Set is a set of resources whose documents are written (section 9). Provider is mandatory.
-// The fields are those of rshttp.Set that need no process: upgrades are found on Provider, and
-// a field with the name of an interface overrides that.
+// A Set is a set of resources whose documents are written (section 9). Provider is mandatory. It
+// has the fields of rshttp.Set that need no process: upgrades are found on Provider, and a field
+// with the name of an interface overrides the upgrade.
 type Set struct {
 	Name     string // the folder of its documents; may be empty if there is only one set
 	Provider resourcesync.Provider
@@ -32,8 +32,8 @@ type Set struct {
 	DescribedBy string                    // URI of a document that describes the set; may be empty
 }
 
-// A Division is how lists and dumps are divided into documents and packages. The fields, and
-// their defaults, are those of rshttp.Division.
+// A Division is how lists and dumps are divided into documents and packages. The fields have the
+// meaning and the defaults of rshttp.Division.
 type Division struct {
 	PageSize     int
 	Window       time.Duration
@@ -93,7 +93,7 @@ func New(base string, sets []Set, opts *SourceOptions) (*Source, error) {
 	}
 	site, err := document.NewSite(document.Config{
 		Base: u, Division: document.Division(o.Division), DescribedBy: o.DescribedBy, PlainSitemaps: o.PlainSitemaps, Static: true,
-		Wait: time.Hour, RenderTimeout: o.RenderTimeout, Log: o.Logger, // nobody waits
+		Wait: time.Hour, RenderTimeout: o.RenderTimeout, Log: o.Logger, // no client waits
 	}, given)
 	if err != nil {
 		return nil, fmt.Errorf("static: %w", err)

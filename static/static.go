@@ -1,10 +1,10 @@
 // Package static writes the documents of a ResourceSync Source as files, for a site that has
 // a web server or a bucket but no process that could answer requests.
 //
-// [Write] brings a folder up to date. It reads and writes only changed parts: a document
-// whose state is that of the last Write is not rendered, and a file with the same bytes is
-// not touched. After a change in a set of a million resources, Write replaces the page, its
-// index, the open Change List, and the list of recent changes.
+// [Write] brings a folder up to date. It reads and writes only changed parts: a document whose
+// state has not changed since the last Write is not rendered, and a file with the same bytes is
+// not touched. After a change in a set of a million resources, Write replaces the page, its index,
+// the open Change List, and the list of recent changes.
 //
 // # Concurrent readers
 //

@@ -48,8 +48,8 @@ func (w *writer) store(ctx context.Context, d *doc) error {
 	return nil
 }
 
-// isFresh reports whether nobody has changed the file of d since it was written, and whether
-// it is still the document.
+// isFresh reports whether the file of d is unchanged since it was written, and still shows
+// the current document.
 func (w *writer) isFresh(was *file, d *doc) (bool, error) {
 	if was == nil || d.validator == "" || was.Validator != d.validator {
 		return false, nil
@@ -61,7 +61,7 @@ func (w *writer) isFresh(was *file, d *doc) (bool, error) {
 	return intact, err
 }
 
-// isIntact reports whether nobody else has changed or removed the files of was.
+// isIntact reports whether no other program has changed or removed the files of was.
 func (w *writer) isIntact(name string, was *file) (bool, error) {
 	now, found, err := w.files.stat(name)
 	if err != nil || !found || now != was.Plain {
@@ -86,7 +86,7 @@ func (w *writer) storeFile(name string, ours bool, content io.WriterTo) (stamp, 
 		return now, fmt.Errorf("%s exists, and has not been written by this program; move it away, or give another folder or prefix", name)
 	}
 	if !ours {
-		// So that a Write that is killed here does not take the file for that of another.
+		// If Write is killed here, the next one must not take the file for a foreign one.
 		w.known.Files[strings.TrimSuffix(name, gz)] = &file{Gzip: zeroIf(strings.HasSuffix(name, gz))}
 		w.known.Unfinished = true
 		if err := w.known.write(w.files); err != nil {

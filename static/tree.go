@@ -216,8 +216,8 @@ const gz = ".gz"
 
 func isPackage(name string) bool { return strings.HasSuffix(name, ".zip") }
 
-// partName matches the names of files that only parts and packages have, and those of their
-// compressed copies.
+// partName matches names of files that only parts and packages have, with or without the
+// suffix of compressed copies.
 var partName = regexp.MustCompile(`(^|/)([0-9a-f]{32}|[0-9]{8}T[0-9]{6}\.[0-9]{9}Z(-[0-9]{8}T[0-9]{6}\.[0-9]{9}Z)?)\.(xml|zip)(\.gz)?$`)
 
 // text is the content of a file in memory.

@@ -18,7 +18,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic/topiclog"
 )
 
-// A RemoteHub is a WebSub hub of somebody else, to which notifications are sent.
+// A RemoteHub is a WebSub hub of another operator, to which notifications are sent.
 type RemoteHub struct {
 	// URI is the public URI of the hub, at which Destinations subscribe and to which
 	// notifications are posted.

@@ -31,8 +31,8 @@ func main() {
 	log.Fatal(err)
 }
 
-// run serves a folder, and its ResourceSync documents, until ctx ends, and returns why it ended.
-// The database has the journal, so that a restart loses no change. It must not be in the folder.
+// run serves a folder, and its ResourceSync documents, until ctx ends. The database has the journal,
+// so that a restart loses no change. It must not be in the folder.
 func run(ctx context.Context, ln net.Listener, folder, database string) error {
 	site := "http://" + ln.Addr().String() + "/"
 	//docs:begin folder

@@ -18,6 +18,7 @@ import (
 )
 
 func main() {
+	//docs:begin main
 	app := pocketbase.New()
 	ctx, stop := context.WithCancel(context.Background())
 	app.OnServe().BindFunc(func(e *core.ServeEvent) error {

@@ -37,8 +37,6 @@ type event struct {
 	before string // the text of an updated paper
 }
 
-//docs:end
-
 // NewShelf returns an empty shelf.
 func NewShelf() *Shelf { return &Shelf{opened: now()} }
 

@@ -30,8 +30,7 @@ func main() {
 	log.Fatal(err)
 }
 
-// run serves a website, and its ResourceSync documents, until ctx ends, and returns why it
-// ended.
+// run serves a website, and its ResourceSync documents, until ctx ends.
 func run(ctx context.Context, ln net.Listener, database string) error {
 	site := "http://" + ln.Addr().String() + "/"
 	website := newWebsite(site)

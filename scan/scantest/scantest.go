@@ -21,8 +21,8 @@ import (
 // wait is the time in which goroutines must end.
 var wait = 10 * time.Second
 
-// A Case is a place with at least three resources, which nothing but the suite changes. Open
-// is required; rules that need another function are skipped if it is nil.
+// A Case is a place with at least three resources, which only the suite changes. Open is
+// required; rules that need another function are skipped if it is nil.
 type Case struct {
 	// Open opens another Origin of the place, which knows no set. It closes the origin at
 	// the end of the test.

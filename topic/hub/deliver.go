@@ -17,9 +17,9 @@ const (
 	// cacheBytes is the maximum total size of the messages in memory.
 	cacheBytes = 32 << 20
 
-	// lookEvery is the interval at which the hub claims due subscriptions without
-	// being woken, saveEvery that of saving progress, and renewEvery that of renewing
-	// claims without progress.
+	// lookEvery is the interval at which the hub claims due subscriptions without being woken,
+	// saveEvery the interval at which it saves progress, and renewEvery the interval at which
+	// it renews claims without progress.
 	lookEvery  = 500 * time.Millisecond
 	saveEvery  = 250 * time.Millisecond
 	renewEvery = time.Second

@@ -1,8 +1,8 @@
 // Package hub is a WebSub hub (W3C Recommendation of 23 January 2018) for the
 // notifications of its own ResourceSync Source. It is an http.Handler where Destinations
 // subscribe, and sends each notification to each subscriber, in order and at least once,
-// even if processes or subscribers fail. It reads the [topiclog.Log] of the
-// Source; nobody can post notifications to it.
+// even if processes or subscribers fail. It reads the [topiclog.Log] of the Source, and
+// does not accept notifications from others.
 package hub
 
 import (

@@ -17,8 +17,8 @@ import (
 
 // Options are the optional arguments of [New].
 type Options struct {
-	// AllowCallbacks allows callbacks at addresses that are otherwise forbidden, such
-	// as those of a closed network. Public addresses are always allowed.
+	// AllowCallbacks allows callbacks at addresses that are otherwise forbidden, such as
+	// addresses in a closed network. Public addresses are always allowed.
 	AllowCallbacks []netip.Prefix
 
 	// DefaultLease is the lease of a subscriber that requests none. Others get the

@@ -142,6 +142,7 @@ type Subscription struct {
 	Retry        time.Time
 
 	// Delivered and GivenUp count notifications since the subscription was created.
+	// LastDelivered is the time of the last delivery, or zero if it is not known.
 	Delivered, GivenUp int64
 }
 

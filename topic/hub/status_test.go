@@ -9,7 +9,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// counting counts how often messages are read.
+// counting counts how often messages and subscriptions are read.
 type counting struct {
 	pushlog.Log
 	reads int

@@ -120,7 +120,7 @@ func (h *Hub) refused(w http.ResponseWriter, r *http.Request, err error) {
 	answer(w, no.status, sparse.Clip(no.text))
 }
 
-// answer writes a response that browsers treat as plain text, whatever its content.
+// answer writes a response that browsers treat as plain text, with any content.
 func answer(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Cache-Control", "no-store")
 	http.Error(w, text, status)

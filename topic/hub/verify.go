@@ -31,9 +31,9 @@ const (
 	verifyingFew       = 4
 	verifyingByMany    = verifying * 3 / 4
 
-	// requestsHeld is the maximum number of claimed requests. Those beyond verifying
-	// wait, so that a hanging host delays only its own. At the maximum, up to
-	// requestsSwapped requests at a time are replaced by those of clients with fewer.
+	// requestsHeld is the maximum number of claimed requests. Beyond verifying, they wait, so
+	// that a hanging host delays only its own. At the maximum, up to requestsSwapped requests
+	// at a time are replaced with requests of clients that have fewer.
 	requestsHeld    = 1024
 	requestsSwapped = verifying
 

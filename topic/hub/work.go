@@ -13,7 +13,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
-// work sends messages until there are no more claims for it.
+// work sends messages until no claim is left.
 func (d *deliverer) work() {
 	for {
 		c, ctx := d.next()
@@ -69,7 +69,7 @@ func (d *deliverer) passed(ctx context.Context, c *claim, err error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	c.cancel() // before another worker takes c, with a context of its own
+	c.cancel() // before another worker takes c, with another context
 	d.queue.done(c, time.Now(), 0)
 	if err != nil && !c.lost {
 		d.postpone(c, time.Second)

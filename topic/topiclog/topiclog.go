@@ -6,8 +6,7 @@ import "github.com/resourcesync-go/resourcesync/internal/pushlog"
 
 // A Log stores the notifications of a Source's topics, and the cursors of its hubs and
 // subscribers. [NewMemory] and the Log method of a store return one; the zero value is not
-// usable. Each Source needs a Log of its own. What a Log stores is read and written by this
-// module only.
+// usable. Each Source needs its own Log. Only this module reads and writes the contents of a Log.
 type Log struct{ log pushlog.Log }
 
 // NewMemory returns a Log in memory, for a single process.
