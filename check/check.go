@@ -115,7 +115,7 @@ func Check(ctx context.Context, target string, o *Options) (*Report, error) {
 	}
 	for _, id := range o.Ignore {
 		if ruleByID[id] == nil {
-			return nil, fmt.Errorf("check: there is no rule %q to ignore", id)
+			return nil, fmt.Errorf("check: cannot ignore unknown rule %q", id)
 		}
 	}
 	c := &checker{findings: findings{harm: o.Harm, force: o.Force, ignore: o.Ignore}, options: *o, report: &Report{Target: target, Begun: time.Now()}}

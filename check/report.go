@@ -104,7 +104,7 @@ type place struct {
 func (f *findings) add(id string, at place, section, format string, args ...any) {
 	rule := ruleByID[id]
 	if rule == nil {
-		panic("check: there is no rule " + id)
+		panic("check: unknown rule " + id)
 	}
 	s := rule.sentence(section)
 	f.mu.Lock()

@@ -117,7 +117,7 @@ func TestBuildErrors(t *testing.T) {
 		"versions":    {slices.Concat([]string{b.folder, "--keep-versions", "1d"}, b.flags), "give --dumps"},
 		"file":        {slices.Concat([]string{b.folder}, b.flags, []string{"--out", filepath.Join(b.folder, "files", "1.txt")}), "is a file"},
 		"nowhere":     {slices.Concat([]string{b.folder}, b.flags, []string{"--out", filepath.Join(b.folder, "no", "where")}), "there is no folder"},
-		"of serve":    {slices.Concat([]string{b.folder, "--listen", ":80"}, b.flags), "no flag --listen"},
+		"of serve":    {slices.Concat([]string{b.folder, "--listen", ":80"}, b.flags), "unknown flag --listen"},
 	} {
 		var stdout, stderr bytes.Buffer
 		if status := run(t.Context(), append([]string{"build"}, test.args...), &stdout, &stderr); status != 2 || !strings.Contains(stderr.String(), test.want) {

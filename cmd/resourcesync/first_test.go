@@ -55,11 +55,11 @@ func TestD14_Mistyped(t *testing.T) {
 	for given, want := range map[string]string{
 		"sevre .":              `did you mean serve?`,
 		"Serve .":              `did you mean serve?`,
-		"harvest":              `there is no command "harvest"; "resourcesync help"`,
-		"serve . --basee-url=": `there is no flag --basee-url; did you mean --base-url?`,
-		"serve . -retian 1d":   `there is no flag --retian; did you mean --retain?`,
-		"serve . --port 80":    `there is no flag --port; did you mean --listen?`,
-		"triggers --tabel t":   `there is no flag --tabel; did you mean --table?`,
+		"harvest":              `unknown command "harvest"; "resourcesync help"`,
+		"serve . --basee-url=": `unknown flag --basee-url; did you mean --base-url?`,
+		"serve . -retian 1d":   `unknown flag --retian; did you mean --retain?`,
+		"serve . --port 80":    `unknown flag --port; did you mean --listen?`,
+		"triggers --tabel t":   `unknown flag --tabel; did you mean --table?`,
 	} {
 		cmd := exec.CommandContext(t.Context(), program, strings.Fields(given)...)
 		cmd.Env = append(os.Environ(), beMain+"=1")

@@ -62,7 +62,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		for _, c := range commands() {
 			names = append(names, c.name)
 		}
-		return settings.Errorf(`there is no command %q%s; "resourcesync help" lists all commands`, args[0], settings.DidYouMean(args[0], names, ""))
+		return settings.Errorf(`unknown command %q%s; "resourcesync help" lists all commands`, args[0], settings.DidYouMean(args[0], names, ""))
 	}
 	err := commands()[i].run(ctx, args[1:], stdout, stderr)
 	if all := errors.Is(err, settings.ErrHelpAll); all || errors.Is(err, settings.ErrHelp) {

@@ -151,7 +151,7 @@ func TestRefusals(t *testing.T) {
 		"a file":              {[]string{"serve", file}, "give the folder that it is in"},
 		"below a file":        {[]string{"serve", filepath.Join(file, "x")}, "not a directory"},
 		"unknown flag":        {[]string{"serve", "--root", here}, `"resourcesync serve --help"`},
-		"unknown flag behind": {[]string{"serve", here, "--port"}, "there is no flag --port; did you mean --listen?"},
+		"unknown flag behind": {[]string{"serve", here, "--port"}, "unknown flag --port; did you mean --listen?"},
 		"flag without value":  {[]string{"serve", here, "--listen"}, `"resourcesync serve --help"`},
 		"no port":             {[]string{"serve", here, "--listen", "8080"}, "give an address and a port"},
 		"everywhere":          {[]string{"serve", here, "--listen", "0.0.0.0:0"}, "--base-url http://"},

@@ -139,7 +139,7 @@ func noAnswer(err error) error {
 	return err
 }
 
-// goneText says which sets the Source does not name any more: held ones, as part of a sentence, or
+// goneText says which sets the Source no longer names: held ones, as part of a sentence, or
 // others, with what to do.
 func goneText(gone []destination.GoneSet, held bool) string {
 	gone = slices.DeleteFunc(slices.Clone(gone), func(g destination.GoneSet) bool { return g.Held != held })

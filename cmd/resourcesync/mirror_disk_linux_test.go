@@ -33,7 +33,7 @@ func TestMirrorDiskFull(t *testing.T) {
 	}
 	must(t, os.Remove(filepath.Join(folder, "large")))
 	s.awaitChanges(3)
-	runMirror(t, s.site, dir) // removes the partial download of a resource that does not exist any more
+	runMirror(t, s.site, dir) // removes the partial download of a resource that no longer exists
 	if status, _, stderr := runMirror(t, s.site, dir); status != 0 {
 		t.Errorf("status %d: %s", status, stderr)
 	}

@@ -83,7 +83,7 @@ func knownFlags(name string, args []string) error {
 	all := commands()
 	i := slices.IndexFunc(all, func(c command) bool { return c.name == name })
 	if i < 0 {
-		return fmt.Errorf("there is no command %s", name)
+		return fmt.Errorf("unknown command %s", name)
 	}
 	for _, arg := range args {
 		arg, isFlag := strings.CutPrefix(arg, "--")
@@ -110,7 +110,7 @@ func TestPrintedFlagsExist(t *testing.T) {
 		for _, found := range quotedFlags.FindAllStringSubmatch(read(t, name), -1) {
 			n++
 			if !known[found[1]] {
-				t.Errorf("%s: there is no flag --%s", name, found[1])
+				t.Errorf("%s: unknown flag --%s", name, found[1])
 			}
 		}
 	}

@@ -190,7 +190,8 @@ func (p *publication) siteHandler() (http.Handler, error) {
 	}), nil
 }
 
-// withOwn returns a handler that serves healthz, readyz and the pings of sets. It passes
+// withOwn returns a handler that serves healthz, readyz, the pings of sets and the callback of
+// hubs, and leads from the folders of documents to the pages of the Source and its sets. It passes
 // other requests to next. These paths are reserved for documents.
 func (p *publication) withOwn(next http.Handler) http.Handler {
 	own := map[string]http.Handler{

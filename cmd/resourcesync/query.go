@@ -27,8 +27,8 @@ const (
 	maxStatus = 16 << 20 // bytes
 )
 
-// showStatus prints the status of a running serve or proxy. The error is errUnhealthy if
-// there are problems.
+// showStatus prints the status of a running serve, proxy or mirror. It fails if there are
+// problems.
 func showStatus(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	var c queryConfig
 	catalog := new(settings.Catalog)

@@ -249,7 +249,7 @@ func TestReload(t *testing.T) {
 	for version := range 6 {
 		more := []string{"", extra}[version%2]
 		p.reload(file, site.text(version+1, more), `"configuration reloaded".* changed="papers pages"`)
-		p.reload(file, site.text(version+1, "  - {name: extra, knd: folder}\n"), "configuration not reloaded.*there is no setting of this name; did you mean kind")
+		p.reload(file, site.text(version+1, "  - {name: extra, knd: folder}\n"), "configuration not reloaded.*unknown setting; did you mean kind")
 		time.Sleep(200 * time.Millisecond)
 	}
 	cancel()

@@ -23,7 +23,7 @@ import (
 )
 
 // A state holds the data that outlives a process. It is the [rshttp.Store] of
-// a Source, whatever base URL that has: a site that moves keeps its notifications and
+// a Source, independent of its base URL: a site that moves keeps its notifications and
 // subscriptions.
 type state struct {
 	*sqlstore.Store

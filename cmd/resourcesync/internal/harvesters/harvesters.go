@@ -1,8 +1,8 @@
 // Package harvesters records which clients have recently read the documents of a Source, and
 // how far behind they are.
 //
-// The addresses of clients are personal data. They stay in memory, for a limited time, and
-// only operators see them.
+// The addresses of clients are personal data. They stay in memory, and in the state if operators
+// ask for that, for a limited time, and only operators see them.
 package harvesters
 
 import (
@@ -76,8 +76,8 @@ func New() *Log {
 	return &Log{recent: list.New(), known: make(map[key]*list.Element), agents: make(map[string]int)}
 }
 
-// Observe records an answered request. It ignores pages for people, and requests to the
-// hub. It is a [rshttp.Options].Observe.
+// Observe records an answered request. It ignores pages for people, and requests to the hub other
+// than for subscriptions. It is a [rshttp.Options].Observe.
 func (l *Log) Observe(a rshttp.Answer) {
 	if a.HTML || a.Document == "hub" {
 		return

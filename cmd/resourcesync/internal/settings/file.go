@@ -148,7 +148,7 @@ func (c *Catalog) CheckKeys(l Layer, belongs func(key string) string) error {
 		case s == nil && belongs(key) != "":
 			faults.Add(Errorf("%s belongs %s", g.from, belongs(key)))
 		case s == nil:
-			faults.Add(Errorf("%s: there is no setting of this name%s", g.from, DidYouMean(key, c.names(), "")))
+			faults.Add(Errorf("%s: unknown setting%s", g.from, DidYouMean(key, c.names(), "")))
 		case len(g.values) != 1 && !s.IsRepeated():
 			faults.Add(Errorf("%s takes one value", g.from))
 		}
@@ -180,11 +180,11 @@ func (s Section) FindKind(kinds []string) (string, error) {
 		return kind, nil
 	}
 	if kind != "" {
-		return "", Errorf("%s: there is no kind %q%s; the kinds are %s", s.Keys["kind"].from, kind, DidYouMean(kind, kinds, ""), strings.Join(kinds, ", "))
+		return "", Errorf("%s: unknown kind %q%s; the kinds are %s", s.Keys["kind"].from, kind, DidYouMean(kind, kinds, ""), strings.Join(kinds, ", "))
 	}
 	for _, key := range s.Keys.sorted() {
 		if hint := DidYouMean(key, []string{"kind"}, ""); hint != "" {
-			return "", Errorf("%s: there is no setting of this name%s", s.Keys[key].from, hint)
+			return "", Errorf("%s: unknown setting%s", s.Keys[key].from, hint)
 		}
 	}
 	return "", Errorf("%s: a set without a kind; give kind: %s", s.From, strings.Join(kinds, ", "))

@@ -107,11 +107,11 @@ func (c *Catalog) unknownFlag(given string) error {
 	var names []string
 	for s := range c.Flags() {
 		if slices.Contains(s.Also, given) {
-			return fmt.Errorf("there is no flag --%s; did you mean --%s?", given, s.Name)
+			return fmt.Errorf("unknown flag --%s; did you mean --%s?", given, s.Name)
 		}
 		names = append(names, s.Name)
 	}
-	return fmt.Errorf("there is no flag --%s%s", given, DidYouMean(given, names, "--"))
+	return fmt.Errorf("unknown flag --%s%s", given, DidYouMean(given, names, "--"))
 }
 
 // Environment returns the variables of the settings. An empty variable counts as missing.

@@ -105,7 +105,7 @@ func TestPlaces(t *testing.T) {
 		{"--token sesame --token-file " + secret, "", "", nil, "--token-file: a value and a file with the value contradict each other; leave out one of them"},
 		{"--every 5", "", "", nil, `--every "5": give a time with its unit, such as 30m, 48h or 90d`},
 		{"", "", "colour: blue", nil, `paint.yaml:1: colour "blue": give red or white`},
-		{"--paint red", "", "", nil, "there is no flag --paint; did you mean --colour?"},
+		{"--paint red", "", "", nil, "unknown flag --paint; did you mean --colour?"},
 		{"--colour", "", "", nil, "--colour needs a value"},
 	} {
 		_, in := declared()

@@ -51,7 +51,7 @@ type figures struct {
 type harvesterView struct {
 	Harvester
 	Read string // the kind of the last document, in words
-	Lag  string // empty if it is up to date, or unknown
+	Lag  string // empty if it has read all, or that is unknown
 }
 
 // Page returns the page of the status of a site, with a link to the page of its Source.

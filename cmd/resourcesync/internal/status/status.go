@@ -65,14 +65,15 @@ type Scan struct {
 type Harvester struct {
 	harvesters.Harvester
 
-	// Behind is the time between the newest change that it has read and the newest change
-	// of the set, in seconds: 0 if it is up to date, nil if unknown.
+	// Behind is the time for which it has lacked a change of a set that it reads, in seconds: 0 if
+	// it has read all, nil if unknown.
 	Behind *float64 `json:"behindSeconds,omitempty"`
 }
 
 // ShownHarvesters is the maximum number of harvesters in a status.
 const ShownHarvesters = 100
 
+// Held are deletions that are not published.
 type Held struct {
 	Files     int64     `json:"files"`
 	Since     time.Time `json:"since"`

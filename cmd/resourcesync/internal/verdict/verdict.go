@@ -72,7 +72,7 @@ func (g *group) Sentences() string {
 	return strings.Join(all, "; ")
 }
 
-// force returns the force of a finding in a word. What no sentence forbids is allowed.
+// force returns the force of a finding in words.
 func force(f check.Force) string {
 	if f == check.None {
 		return "allowed"
