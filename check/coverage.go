@@ -66,7 +66,7 @@ func (st *set) compareDump(ctx context.Context) error {
 		}
 		st.reread(ctx, name, func(e *rsxml.Entry, at place) {
 			if hashes[hashOf(e.Loc)] {
-				st.add("dump-incomplete", at, "", "%s has not changed since %s, but no package of the Resource Dump of %s has it",
+				st.add("dump-incomplete", at, "", "%s has not changed since %s, but no package of the Resource Dump of %s contains it",
 					e.Loc, e.LastMod.Format(time.RFC3339), du.at.Format(time.RFC3339))
 			}
 		})
@@ -142,7 +142,7 @@ func (c *checker) judgeClaims() {
 			continue
 		}
 		if _, found := slices.BinarySearch(co.hashes, hash); !found {
-			c.add("link-uncovered", cl.at, "", "%s links to the Capability List %s, whose lists do not have it", cl.resource, cl.list)
+			c.add("link-uncovered", cl.at, "", "%s links to the Capability List %s, but is not in its lists", cl.resource, cl.list)
 		}
 	}
 }

@@ -181,7 +181,7 @@ func (r *entryRules) checkSequence(m *rsxml.Metadata, at place) {
 	case r.from.IsZero(): // the first
 	case m.From.Before(r.from):
 		if r.capability == resourcesync.ChangeDump {
-			r.add("package-order", at, "", "from is %s, but that of the entry before is %s", m.From.Format(time.RFC3339Nano), r.from.Format(time.RFC3339Nano))
+			r.add("package-order", at, "", "from is %s, but from of the previous entry is %s", m.From.Format(time.RFC3339Nano), r.from.Format(time.RFC3339Nano))
 		}
 	case r.open:
 		r.add("interval-overlap", at, section(r.capability, true), "an open list, from %s, is before this one", r.from.Format(time.RFC3339Nano))

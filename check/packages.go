@@ -134,7 +134,7 @@ func (c *checker) contents(ctx context.Context, uri string, inside *document) er
 		return err
 	}
 	if outside.complete && outside.ordered != inside.ordered {
-		c.add("contents-differ", place{document: uri}, section(dumpOf(inside.capability), false), "its entries are not those of %s", inside.name)
+		c.add("contents-differ", place{document: uri}, section(dumpOf(inside.capability), false), "its entries differ from the entries of %s", inside.name)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func (r *entryRules) checkBounds(m *rsxml.Metadata, at place) {
 	switch {
 	case until.IsZero() || until.Before(r.head.Metadata.From):
 	case m.Until.After(until):
-		r.add("until-after-index", at, section(r.capability, true), "until is %s, but that of this document is %s", m.Until.Format(time.RFC3339Nano), until.Format(time.RFC3339Nano))
+		r.add("until-after-index", at, section(r.capability, true), "until is %s, but until of this document is %s", m.Until.Format(time.RFC3339Nano), until.Format(time.RFC3339Nano))
 	case m.Until.IsZero() && !m.From.IsZero():
 		r.add("open-in-closed-index", at, "", "the entry has no until, but this document is closed since %s", until.Format(time.RFC3339Nano))
 	}
@@ -42,7 +42,7 @@ func (r *entryRules) checkPackage(e *rsxml.Entry, at place) {
 		r.format = format
 	case !r.mixed:
 		r.mixed = true
-		r.add("package-formats", at, r.section(), "the format of %s is %s, that of earlier packages is %s", e.Loc, format, r.format)
+		r.add("package-formats", at, r.section(), "the format of %s is %s, but earlier packages are %s", e.Loc, format, r.format)
 	}
 }
 

@@ -173,7 +173,7 @@ func (w *walker) topicHeader(res *fetch.Document, base *url.URL, section, topic 
 		own = append(own, absolute(base, l.Target))
 	}
 	if len(own) == 0 || len(hubs) > 0 && !slices.ContainsFunc(own, func(h string) bool { return slices.Contains(hubs, h) }) {
-		w.add("topic-hub", here, section, "the hubs of its Link header are %q, those of the Capability List are %q", own, hubs)
+		w.add("topic-hub", here, section, "the hubs in its Link header are %q, but the hubs in the Capability List are %q", own, hubs)
 	}
 	self := ""
 	for l := range linkheader.Find(links, resourcesync.RelSelf) {

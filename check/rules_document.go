@@ -67,7 +67,7 @@ var documentRules = []Rule{
 		Text:      "Only Change Lists and Change Dumps link to patches.", Remedy: "Remove the link.",
 	}, {
 		ID: "timegate-attributes", Harm: Advice, Sentences: says(Should, "should not be used as they are meaningless for TimeGates.", "Core 14.6"),
-		Text: "A link to a TimeGate has no attributes beside rel and href.", Remedy: "Remove the others.",
+		Text: "A link to a TimeGate has only the attributes rel and href.", Remedy: "Remove the others.",
 	}, {
 		ID: "package-order", Harm: Warning, Sentences: says(Should, "All entries in a Change Dump should be provided in forward chronological order", "Core 13.1"),
 		Text: "Packages of changes are in forward chronological order, in a Change Dump and in its index.", Remedy: "Sort by from, the oldest first.",
@@ -82,7 +82,7 @@ var documentRules = []Rule{
 			{"Core 12.2", Must, "It also has the mandatory from and the optional until attributes to convey the temporal interval covered by the Change List Index."},
 			{"Core 13.1", Must, "It also has the mandatory from and the optional until attributes to convey the temporal interval covered by the Change Dump."},
 		},
-		Text: "until of an entry is not after that of its index or dump.", Remedy: "Correct the until of the index, or omit it while lists are added.",
+		Text: "until of an entry is not after until of its index or dump.", Remedy: "Correct the until of the index, or omit it while lists are added.",
 	}, {
 		ID: "open-in-closed-index", Harm: Warning,
 		Sentences: says(Must, "When a document carries the until attribute, this indicates that the document will not be updated anymore.", "Core 7"),

@@ -50,7 +50,7 @@ var pushRules = []Rule{
 			{"Change Notification 2", Must, "a dedicated Change Notification channel must be provided for each distinct set of resources for which Change Notification is supported."},
 			{"Framework Notification 2", Must, "A dedicated Framework Notification channel must be provided for each set of resources for which Framework Notification is supported."},
 		},
-		Text: "Each topic has one entry in all Capability Lists.", Remedy: "Use a topic of its own for each set, and for each of both kinds of notification.",
+		Text: "Each topic has one entry in all Capability Lists.", Remedy: "Use a separate topic for each set and each of the two kinds of notification.",
 	}, {
 		ID: "hub-unreachable", Harm: Error, Sentences: says(Must, "", "WebSub 5.1"),
 		Text: "A hub answers to a subscription request, with an error if it is incomplete.", Remedy: "Check the URL of the hub, and that it accepts POST.",

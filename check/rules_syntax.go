@@ -37,7 +37,7 @@ var syntaxRules = []Rule{
 		Text: "The readers of this module need a head and entries of at most 1 MiB each.", Remedy: "Remove what does not describe the resource.",
 	}, {
 		ID: "entry-element", Harm: Error, Sentences: says(Must, formatsSay, "Core 7"),
-		Text: "The entries of a urlset are url elements, those of a sitemapindex are sitemap elements.", Remedy: "Use the element that belongs to the root.",
+		Text: "The entries of a urlset are url elements; the entries of a sitemapindex are sitemap elements.", Remedy: "Use the element that belongs to the root.",
 	}, {
 		ID: "loc-missing", Harm: Error, Sentences: says(Must, locSays, "Core 7"),
 		Text: "Each entry has a loc.", Remedy: "Add the URI of the resource or document.",
@@ -148,7 +148,7 @@ var syntaxRules = []Rule{
 			{"Sitemap protocol", Must, ""},
 			{"Core 7", Must, "A W3C XML Schema (available at http://www.openarchives.org/rs/resourcesync.xsd) is provided to validate the elements introduced by ResourceSync."},
 		},
-		Text: "The head is before the entries; in an entry, loc, lastmod, changefreq, priority, rs:md and rs:ln are in this order, which is that of the schemas.", Remedy: "Write the elements in that order.",
+		Text: "The head is before the entries; in an entry, loc, lastmod, changefreq, priority, rs:md and rs:ln are in this order, as in the schemas.", Remedy: "Write the elements in that order.",
 		Seen: []string{"POD (pod4lib aggregator)"},
 	}, {
 		ID: "attribute-unknown", Harm: Warning, Sentences: says(Must, attributeSay, "Core 7"),

@@ -7,17 +7,17 @@ const intervalSays = "It is up to the Source to determine the publication freque
 var treeRules = []Rule{
 	{
 		ID: "unreachable", Harm: Error, Sentences: says(Must, locSays, "Core 7"),
-		Text: "Documents that are listed can be read.", Remedy: "Publish the document, or remove its entry.",
+		Text: "Documents that are listed can be read.", Remedy: "Publish the document, or remove its entry. A new Source can answer 503 until it has scanned everything: then check it again.",
 	}, {
 		ID: "document-internal", Harm: Error, Sentences: says(None, locSays, "Core 7"),
-		Text: "Destinations refuse documents and resources at private addresses.", Remedy: "List the public URL. To check a Source in your own network, allow its addresses.",
+		Text: "Destinations refuse documents and resources at private addresses.", Remedy: "List the public URL. To check a Source in your own network, allow its addresses: --allow-addresses 10.0.0.0/8, or Options.Allow.",
 	}, {
 		ID: "robots-disallowed", Harm: Error, Sentences: says(None, "", "RFC 9309 2.2"),
 		Text: "Destinations do not request documents and resources that robots.txt disallows.", Remedy: "Allow them in robots.txt.",
 	}, {
 		ID: "part-capability", Harm: Error,
 		Sentences: says(Must, "documents used for a specific capability (e.g., Resource List) have the same value for the capability attribute", "Core 6.1"),
-		Text:      "A document has the capability that its entry states, and a part that of its index.", Remedy: "Correct the entry or the document.",
+		Text:      "A document has the capability that its entry states, and a part has the capability of its index.", Remedy: "Correct the entry or the document.",
 	}, {
 		ID: "index-nested", Harm: Error, Sentences: says(Must, "", "Sitemap protocol"),
 		Text: "An index lists no other indexes.", Remedy: "List the parts in one index.",
@@ -56,7 +56,7 @@ var treeRules = []Rule{
 		ID: "part-interval", Harm: Warning, Sentences: []Sentence{
 			{"Core 12.2", Must, "A recommended <rs:md> child element with the from and possibly until attributes to convey the temporal interval covered by the Change List."},
 		},
-		Text: "from and until of an entry are those of the document that it leads to.", Remedy: "Copy them from the document. An open list has no until in the index either.",
+		Text: "from and until of an entry equal from and until of the document that it leads to.", Remedy: "Copy them from the document. An open list has no until in the index either.",
 	}, {
 		ID: "interval-gap", Harm: Warning, Sentences: []Sentence{
 			{"Core 12.2", None, intervalSays},
@@ -95,6 +95,6 @@ var treeRules = []Rule{
 		Text: "Some harvesters take an index without entries for damaged.", Remedy: "Publish an empty list instead of an empty index.",
 	}, {
 		ID: "mixed-hosts", Harm: Advice, Sentences: says(None, "", "Sitemap protocol"),
-		Text: "Some Destinations refuse resources and documents at other hosts than that of the document that lists them.", Remedy: "List them under one scheme and host.",
+		Text: "Some Destinations refuse resources and documents at another host than the document that lists them.", Remedy: "List them under one scheme and host.",
 	},
 }

@@ -15,7 +15,7 @@ import (
 type Copied struct {
 	resourcesync.Resource
 
-	// Held reports whether the Source does not list the resource any more, and its deletion
+	// Held reports whether the Source no longer lists the resource, and its deletion
 	// is held; see [Options].MaxDelete. It is only known after the first Sync.
 	Held bool
 }

@@ -74,11 +74,11 @@ type Options struct {
 	// Dumps determines whether Resource Dumps and Change Dumps are used; see [DumpsAuto].
 	Dumps Dumps
 
-	// MaxDelete is the fraction of a set that is deleted if Resource Lists do not list it
-	// any more. More deletions are held until a Sync with a higher limit; one or two never
-	// are, unless nothing would be left. The resources of a set that the Source does not name
-	// any more are held, whatever their number; see [GoneSet]. If zero, 0.25 is used; 1
-	// deletes any number. Deletions in Change Lists are not limited.
+	// MaxDelete is the fraction of a set that is deleted if Resource Lists do not list it any
+	// more. More deletions are held until a Sync with a higher limit; one or two never are, unless
+	// nothing would be left. The resources of a set that the Source no longer names are
+	// held, however few there are; see [GoneSet]. If zero, 0.25 is used; 1 deletes any number.
+	// Deletions in Change Lists are not limited.
 	MaxDelete float64
 
 	// Moved continues a copy whose Source has another URL now. The first Sync makes sure that the

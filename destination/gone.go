@@ -16,7 +16,7 @@ import (
 // after which a second answer of 404 or 410 confirms that a resource is gone.
 const goneAfter = time.Hour
 
-// A GoneSet is a set that the Source does not name any more, and whose resources the copy keeps.
+// A GoneSet is a set that the Source no longer names, and whose resources the copy keeps.
 // They are deleted by a Sync with a MaxDelete of 1, if a Source Description that was read at
 // least an hour before did not name the set either, and its Capability List is gone or can
 // still be read. A set that is named again keeps its resources.
@@ -43,7 +43,7 @@ func (r *run) nameSets(ctx context.Context, sets []tree.Set) error {
 	})
 }
 
-// goneSets reports the sets that the Source does not name any more, or notes the deletion of their
+// goneSets reports the sets that the Source no longer names, or notes the deletion of their
 // resources. All others have been read, unless some have failed.
 func (r *run) goneSets(ctx context.Context, failed bool) error {
 	all, err := r.state.GoneSets()
@@ -83,7 +83,7 @@ func (r *run) goneSets(ctx context.Context, failed bool) error {
 			r.gone[told.URI] = true
 		}
 		if len(r.report.Gone) < samples {
-			r.log.Warn("the Source does not name a set any more, and its resources are kept", "set", sparse.Clip(told.URI), "resources", told.Resources, "held", told.Held, "reason", told.Reason)
+			r.log.Warn("the Source no longer names a set, and its resources are kept", "set", sparse.Clip(told.URI), "resources", told.Resources, "held", told.Held, "reason", told.Reason)
 			r.report.Gone = append(r.report.Gone, told)
 		}
 	}

@@ -237,7 +237,7 @@ func (g *group) commit(ctx context.Context) error {
 	return nil
 }
 
-// record records a finished task. It reports whether the change is settled, and not pending any more.
+// record records a finished task. It reports whether the change is settled, and no longer pending.
 func (g *group) record(f *finished) (settled bool, err error) {
 	uri := f.Change.Resource.URI
 	switch failed, ok := errors.AsType[*fetch.StatusError](f.failure); {

@@ -256,7 +256,7 @@ func TestOldList(t *testing.T) {
 	}
 }
 
-// TestLeftPartial has a transfer that breaks, of a resource that is not listed any more later,
+// TestLeftPartial has a transfer that breaks, of a resource that is later no longer listed,
 // and a resource that always fails.
 func TestLeftPartial(t *testing.T) {
 	list := func(entries string) string {

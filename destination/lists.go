@@ -157,7 +157,7 @@ func (b *baseline) end() {
 // held returns why deletions are held.
 func (b *baseline) held() string {
 	if b.unreadable {
-		return "resources that the Source does not list any more are kept, because the lists have entries that cannot be read"
+		return "resources that the Source no longer lists are kept, because the lists have entries that cannot be read"
 	}
 	return "the Source lists so few of the resources of the copy that their deletions are held"
 }

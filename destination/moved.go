@@ -22,7 +22,7 @@ const (
 )
 
 // move continues the copy with a Source that has moved. A resource of the copy gets its present URI
-// when a document of the Source lists it. Those that are not listed any more belong to the same
+// when a document of the Source lists it. Resources that are no longer listed belong to the same
 // set as before, if the new URI of that is known.
 func (r *run) move(ctx context.Context) (err error) {
 	before := r.state.Before()

@@ -47,7 +47,7 @@ type Report struct {
 	// because there are too many of them or because they are a whole set; see [Options].MaxDelete.
 	Held int64 `json:"held,omitempty"`
 
-	// Gone has the first of the sets that the Source does not name any more.
+	// Gone has the first of the sets that the Source no longer names.
 	Gone []GoneSet `json:"gone,omitempty"`
 
 	// Unverifiable is the number of resources that had to be requested without a condition, because

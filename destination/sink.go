@@ -66,7 +66,7 @@ type Preparer interface {
 type FolderLog interface {
 	Made(folder string)                 // the Sink has made a folder
 	IsMade(folder string) (bool, error) // whether it has
-	Removed(folder string)              // the folder does not exist any more
+	Removed(folder string)              // the folder no longer exists
 }
 
 // A ForeignError reports that a foreign file is at the Key of a resource, or in place of

@@ -83,7 +83,7 @@ func TestParse(t *testing.T) {
 		{"no value", []string{`<a>; rel=x; crossorigin; title=`},
 			[]Link{link("a", "x")}},
 		{"no name", []string{`<a>; =x; ; rel=y`}, []Link{link("a", "y")}},
-		{"name that is no token", []string{`<a>; "t"=u; rel=x; n@me=v; *=w`}, []Link{link("a", "x")}},
+		{"name that is not a token", []string{`<a>; "t"=u; rel=x; n@me=v; *=w`}, []Link{link("a", "x")}},
 		{"quoted string without end", []string{`<a>; rel="x`, `<b>; rel=x; title="t\`},
 			[]Link{link("a", "x"), link("b", "x")}},
 		{"garbage after", []string{`<a>; rel="x" y "z, <no>; rel=x" <no>; rel=x, <b>; rel="x"<no>, <c>; rel=z`},

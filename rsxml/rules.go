@@ -262,7 +262,7 @@ func (d *Decoder) checkOrder(m *Metadata) error {
 		return nil
 	}
 	if t.Before(d.last) {
-		return d.deviate(d.rules.section, "entry-order", "entries are not in chronological order: %s is before that of an earlier entry", d.rules.inOrder.first())
+		return d.deviate(d.rules.section, "entry-order", "entries are not in chronological order: %s is before the time of an earlier entry", d.rules.inOrder.first())
 	}
 	d.last = t
 	return nil

@@ -61,9 +61,9 @@ func (k Kept) Err(confirm string) error {
 	switch {
 	case k.Held == 0:
 	case k.Confirmed:
-		held = fmt.Errorf("%w: the next scan publishes those of %d resources, as confirmed", ErrHeld, k.Held)
+		held = fmt.Errorf("%w: the next scan publishes the confirmed deletions of %d resources", ErrHeld, k.Held)
 	default:
-		held = fmt.Errorf(`%w: %d resources are missing since %s, and not published as deleted; is a volume not mounted, or a sitemap incomplete? They are published as deleted %s, or at once after %q`,
+		held = fmt.Errorf(`%w: %d resources are missing since %s, and not published as deleted; does their origin have all of its resources? They are published as deleted %s, or at once after %q`,
 			ErrHeld, k.Held, k.Since.Format(time.RFC3339), k.Release(), confirm)
 	}
 	return errors.Join(held, unreadable)

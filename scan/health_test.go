@@ -83,7 +83,7 @@ func TestConfirmedElsewhere(t *testing.T) {
 		f.want(t, "0s 1s")
 		_, err := r.into.ConfirmDeletions(t.Context())
 		must(t, err)
-		if err := r.Health(t.Context()); !errors.Is(err, scan.ErrHeld) || !strings.Contains(err.Error(), "as confirmed") {
+		if err := r.Health(t.Context()); !errors.Is(err, scan.ErrHeld) || !strings.Contains(err.Error(), "confirmed deletions") {
 			t.Errorf("Health: %v", err)
 		}
 		pass(2 * time.Second)
@@ -108,7 +108,7 @@ func TestHeldUntilConfirmed(t *testing.T) {
 	holding(t, scan.Options{MaxDeleteHold: -1}, func(t *testing.T, f *folder, r *run) {
 		pass(23 * time.Hour)
 		f.want(t, "0s 1s")
-		if err := r.Health(t.Context()); !strings.Contains(err.Error(), `deleted when they are confirmed, or at once after "ConfirmDeletions"`) {
+		if err := r.Health(t.Context()); !strings.Contains(err.Error(), `deleted when they are confirmed, or at once after "scan.Set.ConfirmDeletions"`) {
 			t.Errorf("Health: %v", err)
 		}
 		f.set(nil, twenty()...)

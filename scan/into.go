@@ -101,7 +101,7 @@ func Into[S Stored](ctx context.Context, store Store[S], name string, origin Ori
 		return nil, fmt.Errorf("scan: Every %v is negative", s.options.Every)
 	}
 	s.options.Every = cmp.Or(s.options.Every, 5*time.Minute)
-	s.options.Confirm = cmp.Or(s.options.Confirm, "ConfirmDeletions")
+	s.options.Confirm = cmp.Or(s.options.Confirm, "scan.Set.ConfirmDeletions")
 	s.log = cmp.Or(s.options.Logger, slog.Default())
 	stored, err := store.Set(ctx, name, &SetOptions{AwaitScan: true, MaxDelete: s.options.MaxDelete, MaxDeleteHold: s.options.MaxDeleteHold})
 	if err != nil {

@@ -8,11 +8,10 @@
 //
 // # Concurrent readers
 //
-// A web server may serve the folder while Write works, and Write may be killed at any moment.
-// A file is always whole: it is written beside the old one, which it then replaces. Parts are
-// written before the documents that list them, so every link leads to a file. Files that are
-// not listed any more stay for [Options].Grace, for Destinations that have read an earlier
-// index.
+// A web server may serve the folder while Write works, and Write may be killed at any moment. A
+// file is always whole: it is written beside the old one, which it then replaces. Parts are
+// written before the documents that list them, so every link leads to a file. Files that are no
+// longer listed stay for [Options].Grace, for Destinations that have read an earlier index.
 //
 // # The folder
 //
@@ -35,7 +34,7 @@ type Options struct {
 	// document and .gz, for web servers that send such files (gzip_static in nginx).
 	Gzip bool
 
-	// Grace is the time for which a file stays after no document lists it any more. If
+	// Grace is the time for which a file stays after the last document that listed it has dropped it. If
 	// zero, 24 hours is used; if negative, such files are removed at once.
 	Grace time.Duration
 
@@ -58,7 +57,7 @@ type Report struct {
 	Written   []string // files that are new or replaced, in the order in which they were written
 	Bytes     int64    // of the written files
 	Removed   []string // files
-	Unlisted  int      // documents that are not listed any more and will be removed
+	Unlisted  int      // documents that are no longer listed and will be removed
 }
 
 // Write brings the files of src in the folder out up to date. It creates the folder if it

@@ -152,7 +152,7 @@ func (s *pass) failed(o *object, err error) error {
 		return fmt.Errorf("bucket: %d of %d requests for objects at their URIs have failed, for example %s", s.counts.failed, s.checked, s.example)
 	}
 	if s.skips.News(o.Key, err.Error()) {
-		s.log.Warn("bucket: object not requested; it stays as it is", "key", o.Key, "error", err)
+		s.log.Warn("bucket: cannot check object; its resource stays unchanged", "key", o.Key, "error", err)
 	}
 	return nil
 }

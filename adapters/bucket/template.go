@@ -35,7 +35,7 @@ func parseTemplate(text string) (template, error) {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return template{}, fmt.Errorf("bucket: URI %q is not one of http or https, with which harvesters read the objects", text)
 	case u.Path == "" || u.Fragment != "" || u.User != nil:
-		return template{}, fmt.Errorf("bucket: URI %q: {key} belongs into the path or the query, and there are no user and no #", text)
+		return template{}, fmt.Errorf("bucket: URI %q: {key} must be in the path or the query; userinfo and fragments are not allowed", text)
 	}
 	return template{before, after}, nil
 }

@@ -12,7 +12,7 @@ import (
 const compareBatch = 500
 
 // Resources implements [scan.Origin]: it lists the copy as the last Sync has left it, without the
-// resources that the Source does not list any more.
+// resources that the Source no longer lists.
 func (g *Origin) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource, error] {
 	return func(yield func(resourcesync.Resource, error) bool) {
 		d, done, err := g.use(ctx)

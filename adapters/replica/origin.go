@@ -62,7 +62,7 @@ type OriginOptions struct {
 //
 // The set is not ready before the copy is complete. Single resources that cannot be copied delay
 // that for an hour at most, and [Origin.Health] names them as long as they fail. A resource that
-// the Source does not list any more stays in the copy until the set publishes its deletion.
+// the Source no longer lists stays in the copy until the set publishes its deletion.
 type Origin struct {
 	replica *Replica
 	source  string
@@ -312,7 +312,7 @@ func (g *Origin) Health() error {
 	}
 	for _, gone := range now.report.Gone {
 		if !gone.Held {
-			all = append(all, g.named(fmt.Errorf("the set %s is not named any more, and its %d resources are kept: %s", gone.URI, gone.Resources, gone.Reason)))
+			all = append(all, g.named(fmt.Errorf("the Source no longer names the set %s, and its %d resources are kept: %s", gone.URI, gone.Resources, gone.Reason)))
 		}
 	}
 	return errors.Join(all...)

@@ -114,7 +114,7 @@ func parseUpstream(upstream string) (*url.URL, error) {
 	case u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "h2c" || u.Host == "":
 		return nil, fmt.Errorf("sidecar: upstream %q must be like http://127.0.0.1:8000, with http, https or h2c", upstream)
 	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" || u.User != nil:
-		return nil, fmt.Errorf("sidecar: upstream %q must have neither a path, a query nor a user: paths are passed on as they are", u.Redacted())
+		return nil, fmt.Errorf("sidecar: upstream %q must not contain a path, query or userinfo: request paths are passed on unchanged", u.Redacted())
 	}
 	if u.Scheme == "h2c" {
 		u.Scheme = "http"

@@ -166,7 +166,7 @@ func methodsAndPaths() (out []exchange) {
 	}
 	return append(out,
 		exchange{"OPTIONS *", "OPTIONS * HTTP/1.1\r\nHost: site.example\r\n\r\n", ""},
-		exchange{"absolute form", "GET http://site.example/echo?a=b HTTP/1.1\r\nHost: site.example\r\n\r\n", "the upstream gets the path alone, as every server that is no proxy does"},
+		exchange{"absolute form", "GET http://site.example/echo?a=b HTTP/1.1\r\nHost: site.example\r\n\r\n", "the upstream gets the path alone, as every server that is not a proxy does"},
 		exchange{"HTTP/1.0", "GET /echo HTTP/1.0\r\nHost: site.example\r\n\r\n", "each hop has its own version of HTTP"},
 		exchange{"CONNECT", "CONNECT site.example:443 HTTP/1.1\r\nHost: site.example:443\r\n\r\n", "a sidecar opens no tunnels: 405"},
 		exchange{"long path", get("/echo/" + strings.Repeat("a", 8000)), ""},
@@ -391,7 +391,7 @@ var odd = map[string]struct{ response, differs string }{
 	"/long":      {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok and more", ""},
 	"/badchunk":  {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nx", ""},
 	"/nothing":   {"", "nothing at all is 502"},
-	"/garbage":   {"garbage\r\n\r\n", "what is no HTTP is 502"},
+	"/garbage":   {"garbage\r\n\r\n", "anything but HTTP is 502"},
 	"/lengths":   {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok!", "contradictory lengths are 502: a client and a cache could read them in two ways"},
 	"/smuggling": {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", ""},
 	"/control":   {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Bad: a\x01b\r\n\r\nok", "an invalid header is 502"},

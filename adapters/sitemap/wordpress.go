@@ -127,7 +127,7 @@ func (w *wordpress) discover(ctx context.Context) error {
 	}
 	if root == nil {
 		if w.root != nil {
-			w.log.Info("the website does not announce the REST interface of WordPress any more")
+			w.log.Info("the website no longer announces the REST interface of WordPress")
 		}
 		w.root, w.types, w.asked = nil, nil, time.Now()
 		w.lists.Store(0)

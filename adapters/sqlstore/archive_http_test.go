@@ -105,7 +105,7 @@ func TestD9_ChangeListArchive(t *testing.T) {
 			}
 			for uri := range archivedOnce {
 				if res, _ := get(uri); !kept[uri] && res.StatusCode != http.StatusGone {
-					t.Fatalf("%s is not in the archive any more, but answers %s", uri, res.Status)
+					t.Fatalf("%s is no longer in the archive, but answers %s", uri, res.Status)
 				}
 			}
 		}

@@ -259,7 +259,7 @@ func TestD9_Erase(t *testing.T) {
 			t.Errorf("what came later is archived: %s", got)
 		}
 		if _, err := set.Erase(t.Context(), "no URI"); err == nil {
-			t.Error("something is erased that is no URI")
+			t.Error("an erased entry is not a URI")
 		}
 	})
 }

@@ -81,7 +81,7 @@ func newDestination(t testing.TB, source *front) *destination {
 	return &destination{client: http.Client{Transport: source}, articles: map[string]string{}, known: map[string]*list{}}
 }
 
-// errUnreachable says that there was nobody, or nobody any more, to answer.
+// errUnreachable says that there was nobody to answer, or nobody was left.
 var errUnreachable = errors.New("the Source cannot be reached")
 
 // follow reads on every 50 ms until finished is closed. That the Source cannot be
@@ -152,7 +152,7 @@ func (d *destination) get(ctx context.Context, url string) (*list, error) {
 	body, err := io.ReadAll(res.Body)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%w any more: %w", errUnreachable, err)
+		return nil, fmt.Errorf("%w, and nobody is left: %w", errUnreachable, err)
 	case res.StatusCode == http.StatusNotModified && before != nil:
 		return before, nil
 	case res.StatusCode != http.StatusOK:

@@ -41,7 +41,7 @@ func TestD17_Plans(t *testing.T) {
 		checkSites(t, r.sites)
 		for sql := range scans {
 			if !r.excused[sql] {
-				t.Errorf("no plan needs this permission any more: %s", sql)
+				t.Errorf("no plan needs this permission: %s", sql)
 			}
 		}
 	})

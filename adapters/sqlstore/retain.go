@@ -13,7 +13,7 @@ import (
 
 // forget moves Since of the set, when a change is added, to the end of the last window
 // that ended before the retention time, and likewise the beginning of its archive. The
-// rows before it are not read any more, and are deleted later.
+// rows before it are no longer read, and are deleted later.
 func (b *changeBatch) forget(ctx context.Context) (err error) {
 	if b.store.retain < 0 {
 		return nil

@@ -117,7 +117,7 @@ func (j *Journal) open(ctx context.Context, proposed setRow) error {
 	case err != nil:
 		return fmt.Errorf("sqlstore: set %q: %w", j.name, err)
 	case found.journal != proposed.journal:
-		return fmt.Errorf("sqlstore: %q is the name of a %s and cannot be that of a %s", j.name, kind[found.journal], kind[proposed.journal])
+		return fmt.Errorf("sqlstore: %q is the name of a %s; a %s needs another name", j.name, kind[found.journal], kind[proposed.journal])
 	}
 	j.id = found.id
 	j.ready.Store(found.ready)

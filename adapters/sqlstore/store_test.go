@@ -80,7 +80,7 @@ func TestOpenRefuses(t *testing.T) {
 	if _, _, err := db.connect(t.Context(), &Options{Window: 1}); err == nil || !strings.Contains(err.Error(), "Window") {
 		t.Errorf("a window of a nanosecond: %v", err)
 	}
-	if err := os.WriteFile(string(db), []byte(strings.Repeat("this is no database", 100)), 0o666); err != nil {
+	if err := os.WriteFile(string(db), []byte(strings.Repeat("this is not a database", 100)), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := db.connect(t.Context(), nil); err == nil {

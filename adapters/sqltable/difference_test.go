@@ -52,7 +52,7 @@ func TestOtherCondition(t *testing.T) {
 		if papers = w.open(t); !since(t, papers).After(before) {
 			t.Errorf("after an interruption: %s", &w.log)
 		}
-		// The former condition cannot be asked any more.
+		// The former condition can no longer be queried.
 		before = since(t, papers)
 		w.table.Deleted, w.table.Where = "", "gone IS NULL"
 		w.run("UPDATE papers SET gone = NULL")

@@ -113,7 +113,7 @@ func TestOmitted(t *testing.T) {
 		if result, err := set.Scan(t.Context(), l.Resources(t.Context())); result.Created != 4 || err != nil {
 			t.Errorf("%+v, %v", result, err)
 		}
-		// Rows that fit again are not omitted any more.
+		// Rows that fit again are no longer omitted.
 		d.run("DELETE FROM papers WHERE name LIKE '%xxx'", "UPDATE papers SET bytes = 1, at = 1")
 		if list(t, p, resourcesync.Range{}); p.Omitted() != (Omitted{}) {
 			t.Errorf("%+v", p.Omitted())

@@ -30,14 +30,14 @@ type UnseenError struct {
 
 // Error implements error.
 func (e *UnseenError) Error() string {
-	const remedy = "grant TRIGGER on the table, and SELECT and DELETE on the outbox; or, if nobody is to drain it, drop the triggers"
+	const remedy = "grant TRIGGER on the table, and SELECT and DELETE on the outbox; or, if the outbox is no longer needed, drop the triggers"
 	switch {
 	case e.Hidden:
-		return fmt.Sprintf("this user cannot see triggers, or whether there is an outbox %s, which grows if nobody drains it: %s", e.Outbox, remedy)
+		return fmt.Sprintf("this user cannot see triggers, or whether there is an outbox %s, which grows until it is drained: %s", e.Outbox, remedy)
 	case e.Since.IsZero():
 		return fmt.Sprintf("there is an outbox %s, but no trigger can be seen: %s; if the triggers are gone, create them again", e.Outbox, remedy)
 	}
-	return fmt.Sprintf("there is an outbox %s, which nobody has drained since %s, %v ago, but no trigger can be seen: %s",
+	return fmt.Sprintf("the outbox %s has not been drained since %s, %v ago, but no trigger can be seen: %s",
 		e.Outbox, e.Since.Format(time.RFC3339), time.Since(e.Since).Round(time.Second), remedy)
 }
 

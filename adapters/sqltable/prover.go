@@ -184,7 +184,7 @@ func (p *prover) mend(ctx context.Context, c rowdb.Conn, force bool, lost string
 		if err := p.db.Lock(ctx, c, p.mine.journalled.Relation); err != nil {
 			return v, err
 		}
-		if signs, err = p.db.Signs(ctx, c, p.mine.journalled); err != nil { // they are final, because nobody can alter them any more
+		if signs, err = p.db.Signs(ctx, c, p.mine.journalled); err != nil { // final, because the triggers cannot be altered until the transaction ends
 			return v, err
 		}
 		number, v.made = rand.Text(), true

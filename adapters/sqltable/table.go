@@ -109,7 +109,7 @@ func (t *Table) check() error {
 	}
 	for algorithm := range t.Hashes {
 		if algorithm != "" && !slices.Contains(hashAlgorithms, algorithm) {
-			return fmt.Errorf("%q is no hash algorithm: give one of %s", algorithm, strings.Join(hashAlgorithms, ", "))
+			return fmt.Errorf("unknown hash algorithm %q: give one of %s", algorithm, strings.Join(hashAlgorithms, ", "))
 		}
 	}
 	for _, name := range append(slices.Collect(maps.Values(t.Hashes)), t.Schema, t.Name, t.Key, t.LastModified, t.Length, t.Type, t.Deleted) {

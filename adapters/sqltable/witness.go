@@ -44,7 +44,7 @@ func openWitness(path, journal string) (*witness, error) {
 	case err != nil:
 		return nil, fmt.Errorf("witness %s: %w", path, err)
 	case w.kept.Journal != journal:
-		return nil, fmt.Errorf("witness %s: it is of the journal %q, and not of %q: give another file", path, w.kept.Journal, journal)
+		return nil, fmt.Errorf("witness %s: it belongs to the journal %q, not to %q: give another file", path, w.kept.Journal, journal)
 	}
 	return w, nil
 }

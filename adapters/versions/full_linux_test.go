@@ -12,7 +12,7 @@ import (
 )
 
 // TestPruneFullDisk holds that old copies go, and make room, on a disk on which
-// nothing can be written any more.
+// nothing can be written.
 func TestPruneFullDisk(t *testing.T) {
 	disk := t.TempDir()
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=1m"); err != nil {

@@ -145,7 +145,7 @@ func TestCheckStatus(t *testing.T) {
 		{[]string{huge}, 1, "error  element-size  (allowed, rsxml)"},
 		{[]string{huge, "--level", "may"}, 0, "Not shown: 1 finding of less harm or force, or of rules that are ignored.\n0 errors"},
 		{[]string{bad, "--ignore", "loc-missing"}, 0, "Not shown: 1 finding of less harm or force, or of rules that are ignored.\n"},
-		{[]string{good, "--ignore", "bad"}, 2, `there is no rule "bad"`},
+		{[]string{good, "--ignore", "bad"}, 2, `cannot ignore unknown rule "bad"`},
 		{[]string{good, "--harm", "bad"}, 2, "error, warning or advice"},
 		{[]string{good, "--level", "high"}, 2, "must, should, may or none"},
 		{[]string{bad + ".gz"}, 2, "neither a file nor a URL"},

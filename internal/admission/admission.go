@@ -67,7 +67,7 @@ func (l Limiter) AcquireWithin(ctx context.Context, limit time.Duration, unliste
 	defer cancel()
 	if l.Acquire(waiting, unlisted) != nil {
 		if err := ctx.Err(); err != nil {
-			return err // no request waits any more
+			return err // no request is waiting
 		}
 		return ErrBusy
 	}
@@ -125,7 +125,7 @@ type Job struct {
 }
 
 // NewGroup returns a Group with at most limit calls that run or wait. If cancels is
-// true, the context of a call ends when no request waits for it any more.
+// true, the context of a call ends when the last request that waits for it has gone.
 func NewGroup(limit int, cancels bool) *Group {
 	return &Group{
 		limit:   limit,

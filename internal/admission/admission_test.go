@@ -33,7 +33,7 @@ func TestLimiter(t *testing.T) {
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := l.AcquireWithin(gone, time.Second, true); !errors.Is(err, context.Canceled) {
-			t.Errorf("nobody waits any more: %v", err)
+			t.Errorf("nobody waits: %v", err)
 		}
 		l.Release(true)
 		if err := l.AcquireWithin(t.Context(), time.Second, true); err != nil {

@@ -123,7 +123,7 @@ func (s State) JudgePart(l Limits, f Found) (next State, hold bool) {
 }
 
 // disturbed reports whether held resources have come back, more than a few others are
-// missing as well, or nothing is left any more.
+// missing as well, or nothing is left.
 func (s *State) disturbed(f Found) bool {
 	return f.Missing < s.Held || f.Missing > s.Held+Few || f.Missing > s.Held && f.Missing == f.Count
 }

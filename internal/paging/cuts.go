@@ -18,7 +18,7 @@ import (
 
 // ErrProvisional is returned together with cuts that are valid, but that other processes do
 // not know yet. The caller divides the set again soon, although it has not changed.
-var ErrProvisional = errors.New("the cuts are provisional, because somebody is writing to the database")
+var ErrProvisional = errors.New("the cuts are provisional, because another connection is writing to the database")
 
 // MaxBytes is the maximum size, in bytes, of the entries of a page or window. The rest of
 // rsxml.MaxBytes is for the head of the document.

@@ -87,7 +87,7 @@ func (f *framework) add(ctx context.Context, u *Update, cursor string) error {
 }
 
 // endRemoved publishes the end of removed sets, on framework topics that are in the log but
-// have no channel any more. It returns the senders to their hubs. A hub that no channel uses
+// no longer have a channel. It returns the senders to their hubs. A hub that no channel uses
 // receives the notification by POST and without a token, because only its URI is known.
 func (p *Publisher) endRemoved(ctx context.Context) ([]*sender, error) {
 	if p.removed == nil {
@@ -118,7 +118,7 @@ func (p *Publisher) endRemoved(ctx context.Context) ([]*sender, error) {
 		}
 		h := p.hub(c.Hub)
 		if h == nil && c.Taken < last {
-			p.log.LogAttrs(ctx, slog.LevelInfo, "topic: a removed set is announced to a hub that no channel uses any more, without a token and not as a ping",
+			p.log.LogAttrs(ctx, slog.LevelInfo, "topic: a removed set is announced to a hub that no channel uses, without a token and not as a ping",
 				slog.String("topic", sparse.RedactURI(c.Topic)), slog.String("hub", sparse.RedactURI(c.Hub)))
 		}
 		if h == nil {

@@ -56,9 +56,9 @@ type Publisher struct {
 // fails if a channel or an option is invalid. opts may be nil.
 //
 // removed returns the last Framework Notifications of a removed set, whose topics are in the
-// log but which has no channel any more, given the URI of its Capability List; nil means
+// log but which no longer has a channel, given the URI of its Capability List; nil means
 // none. They are sent to the hubs of the topic. The log has only the URIs of hubs: a hub that no
-// channel uses any more receives it by POST, and misses it if it needs a Token or a Ping. If
+// channel uses receives it by POST, and misses it if it needs a Token or a Ping. If
 // removed is nil, no such notifications are sent.
 func New(log pushlog.Log, channels []Channel, removed func(capabilityList string) []*Update, opts *topic.Options) (*Publisher, error) {
 	o, err := withDefaults(opts)

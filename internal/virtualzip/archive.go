@@ -104,7 +104,7 @@ const (
 type deferred struct {
 	find  func(context.Context) (uint32, error) // nil if it was known from the beginning
 	place int                                   // offset of the entry's directory record in headers
-	known atomic.Bool                           // the headers have it, and do not change any more
+	known atomic.Bool                           // the headers have it, and no longer change
 }
 
 // defers prepares the deferred checksums: those in sums that are not nil.

@@ -93,7 +93,7 @@ func dict(pairs ...any) (map[string]any, error) {
 	for i := 0; i < len(pairs); i += 2 {
 		key, ok := pairs[i].(string)
 		if !ok {
-			return nil, fmt.Errorf("dict: the key %v is no string", pairs[i])
+			return nil, fmt.Errorf("dict: the key %v is not a string", pairs[i])
 		}
 		m[key] = pairs[i+1]
 	}

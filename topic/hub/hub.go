@@ -57,7 +57,7 @@ func New(uri string, log topiclog.Log, opts *Options) (*Hub, error) {
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "":
 		return nil, fmt.Errorf("hub: URI %q must be absolute, like https://example.org/websub/", uri)
 	case pushlog.Unseal(log) == nil:
-		return nil, errors.New("hub: there is no log: topiclog.NewMemory returns the simplest")
+		return nil, errors.New("hub: the log is missing: topiclog.NewMemory returns the simplest")
 	}
 	o, err := opts.withDefaults()
 	if err != nil {
@@ -129,10 +129,10 @@ func (h *Hub) stored(ctx context.Context, work string, err error) bool {
 }
 
 // notServed is the reason for denying a subscription to an unknown topic.
-const notServed = "this hub does not serve the topic any more"
+const notServed = "this hub no longer serves the topic"
 
 // ErrNoSubscription means that no subscription has the ID.
-var ErrNoSubscription = errors.New("hub: there is no such subscription")
+var ErrNoSubscription = errors.New("hub: unknown subscription")
 
 // Deny ends the subscription with this ID and notifies its subscriber, with the reason
 // (WebSub 5.2). It returns after the subscription has ended and the subscriber has answered
@@ -155,7 +155,7 @@ func (h *Hub) Deny(ctx context.Context, id int64, reason string) error {
 // A topic that one process has not registered keeps its subscriptions until their leases
 // end, because another process may have registered it. So if several processes share a log
 // and the site moves, one process calls Withdraw with the old topics once no process serves
-// them any more. Until then, or until the leases end, their subscriptions receive nothing,
+// them. Until then, or until the leases end, their subscriptions receive nothing,
 // count for limits, and cannot be renewed.
 func (h *Hub) Withdraw(ctx context.Context, reason string, topics ...string) error {
 	h.mu.Lock()

@@ -244,7 +244,7 @@ func (s *Server) bounded(ctx context.Context, step func(context.Context) error) 
 func (s *Server) Run(ctx context.Context, of topiclog.Log) error {
 	log := pushlog.Unseal(of)
 	if log == nil {
-		return errors.New("websocket: there is no log: topiclog.NewMemory returns the simplest")
+		return errors.New("websocket: the log is missing: topiclog.NewMemory returns the simplest")
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

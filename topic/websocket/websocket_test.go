@@ -83,7 +83,6 @@ func newSite(t *testing.T, opts *rswebsocket.Options) *site {
 				return s // Run has begun
 			}
 		}
-		time.Sleep(time.Millisecond)
 	}
 	t.Fatal("Run does not begin")
 	return nil
@@ -183,7 +182,8 @@ func TestClientThatComesBackGoesOnWithTheNext(t *testing.T) {
 }
 
 func TestSlowClientIsSentAwayAndHoldsNobodyUp(t *testing.T) {
-	s := newSite(t, &rswebsocket.Options{Timeout: 300 * time.Millisecond})
+	t.Parallel()
+	s := newSite(t, &rswebsocket.Options{Timeout: 2 * time.Second})
 	slow, quick := s.dial(changes), s.dial(changes)
 	quick.SetReadLimit(1 << 20)
 	big := strings.Repeat("x", 1<<19)
@@ -202,7 +202,8 @@ func TestSlowClientIsSentAwayAndHoldsNobodyUp(t *testing.T) {
 }
 
 func TestClientThatDoesNotAnswerPingsIsSentAway(t *testing.T) {
-	s := newSite(t, &rswebsocket.Options{Ping: 20 * time.Millisecond, Timeout: 100 * time.Millisecond})
+	t.Parallel()
+	s := newSite(t, &rswebsocket.Options{Ping: 20 * time.Millisecond, Timeout: 2 * time.Second})
 	alive := s.dial(changes)
 	ctx := alive.CloseRead(t.Context()) // reads, and so answers pings
 	s.dial(changes)                     // does not read, and so does not answer

@@ -78,7 +78,7 @@ func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([
 		return nil, err
 	}
 	if inherits {
-		return nil, errors.New("a materialized view, or a table that others inherit from, cannot be journalled: journal each table, each into a set of its own")
+		return nil, errors.New("a materialized view, or a table that others inherit from, cannot be journalled: journal each table into its own set")
 	}
 	// PostgreSQL parses the statements of a function when it runs them, and they must
 	// not fail then.

@@ -52,7 +52,7 @@ const replacedStatement = `
 
 func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([]string, error) {
 	if !strings.EqualFold(j.Schema, "main") {
-		return nil, fmt.Errorf("the table is in the attached database %q: triggers reach only tables of their own file, so connect to that one", j.Schema)
+		return nil, fmt.Errorf("the table is in the attached database %q: triggers reach only tables in the same file, so connect to that file", j.Schema)
 	}
 	if err := j.Try(ctx, db); err != nil {
 		return nil, err // which CREATE TRIGGER would not notice

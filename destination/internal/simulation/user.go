@@ -19,7 +19,7 @@ func (w *World) use(e Event) {
 		return // there is no copy yet
 	}
 	if e.Verb == "edit" && w.unsettled {
-		return // the copy cannot be told from a file of the user any more
+		return // the copy can no longer be told from a file of the user
 	}
 	var err error
 	switch e.Verb {

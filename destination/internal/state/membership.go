@@ -67,7 +67,7 @@ func (s *State) leave(in *Set, p *Staged, k knowledge) (over, asked bool, err er
 var maxTime = time.Unix(1<<40, 0)
 
 // join records that the set of p has a resource. If the resource belongs to another set, p becomes a
-// change in that one, unless the Source does not have that set any more, or it has deleted the
+// change in that one, unless the Source no longer has that set, or it has deleted the
 // resource. Then the resource belongs to the set of p.
 func (s *State) join(p *Pending, k *knowledge) error {
 	owner := k.owner()
@@ -136,7 +136,7 @@ func (s *State) delete(p *Pending, k *knowledge) (over, asked bool, err error) {
 	return asked, asked, err
 }
 
-// isGone reports whether the Source does not have a set any more.
+// isGone reports whether the Source no longer has a set.
 func (s *State) isGone(set string) bool { return s.sets != nil && !slices.Contains(s.sets, set) }
 
 // question makes the pending change of a resource a question, and notes one if there is none: another

@@ -23,7 +23,7 @@ var small = []string{"mirror", "sets", "moved", "pause", "placing", "package", "
 var scans = map[string]string{
 	"Delayed":         "the last row is enough",
 	"AskUnlisted":     "as Forget, if the changes begin after the Resource Lists",
-	"DeleteSet":       "once, for a set that the Source does not have any more",
+	"DeleteSet":       "once, for a set that the Source no longer has",
 	"MoveTo":          "once, for a Source that has moved",
 	"Failed":          "the last row is enough",
 	"Forget":          "once in each comparison of the Resource Lists of a set, which reads all entries",
@@ -32,7 +32,7 @@ var scans = map[string]string{
 	"LastPending":     "the last row is enough",
 	"Missing":         "as Forget",
 	"NoteMissing":     "as Forget, if resources are missing",
-	"Only":            "once in each run, for a set that the Source does not name any more",
+	"Only":            "once in each run, for a set that the Source no longer names",
 	"OnlyList":        "the first row is enough",
 	"PendingCount":    "once in each run, the pending changes",
 	"Resumable":       "as PendingCount",
@@ -82,7 +82,7 @@ func TestPlans(t *testing.T) {
 	for what, excuses := range map[string]map[string]string{"scans": scans, "sorts": sorts} {
 		for operation := range excuses {
 			if !excused[what+" "+operation] {
-				t.Errorf("no plan of %s %s any more", operation, what)
+				t.Errorf("no plan of %s needs the permission for %s", operation, what)
 			}
 		}
 	}

@@ -111,7 +111,7 @@ func (s *State) Write(ctx context.Context, f func() error) error {
 	}
 	err := s.transaction(f)
 	if err != nil {
-		s.folder = "" // a path that was freed is not free any more
+		s.folder = "" // a path that was freed may be taken by now
 	}
 	return s.explain(err)
 }

@@ -25,7 +25,7 @@ func saves(t *trial) {
 		p.RefusedSince = time.Now().Add(-time.Minute / 2)
 		p.LastError = fmt.Sprintf("%d {\"ä\\,}", i)
 		switch i {
-		case 0: // no failure any more
+		case 0: // no longer a failure
 			p.Failures, p.FailingSince, p.Retry, p.LastError, p.RefusedSince = 0, time.Time{}, time.Time{}, "", time.Time{}
 		case 1: // an error that is not valid text
 			p.LastError = "\xff\x00" + strings.Repeat("é", 1000)

@@ -41,7 +41,7 @@ func (w *watchers) await(t tb, what string) {
 	w.settle()
 }
 
-// settle waits until no watcher is woken any more: a second call of wake for one event must
+// settle waits until no watcher is woken: a second call of wake for one event must
 // not count for the next event.
 func (w *watchers) settle() {
 	for _, c := range w.woken {

@@ -21,7 +21,7 @@ var formats = map[string]func(line []byte, e *entry) []byte{
 // Check returns an error unless format is combined or json.
 func Check(format string) error {
 	if formats[format] == nil {
-		return fmt.Errorf("%q is no format of access logs; the formats are combined and json", format)
+		return fmt.Errorf("%q is not a format of access logs; the formats are combined and json", format)
 	}
 	return nil
 }

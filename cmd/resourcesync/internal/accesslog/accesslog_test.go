@@ -41,7 +41,6 @@ func (b *buffer) await(t *testing.T) string {
 		if strings.HasSuffix(text, "\n") {
 			return text
 		}
-		time.Sleep(time.Millisecond)
 	}
 	t.Fatal("no line")
 	return ""
