@@ -10,6 +10,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // TestUnfinishedMessage has a WebSocket that begins a message and sends no more. The check does not
@@ -27,7 +29,7 @@ func TestUnfinishedMessage(t *testing.T) {
 		sum := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
 		fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: %s\r\n\r\n%s",
 			base64.StdEncoding.EncodeToString(sum[:]), "\x81\x7f\x00\x00\x00\x00\x40\x00\x00\x00")
-		conn.SetReadDeadline(time.Now().Add(3 * time.Second))
+		conn.SetReadDeadline(time.Now().Add(needs.Patience))
 		_, err = io.Copy(io.Discard, conn)
 		closed <- err
 	}

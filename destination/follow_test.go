@@ -293,7 +293,7 @@ func TestRenewal(t *testing.T) {
 	})
 	m := openMirror(t, src.URL, t.TempDir(), &destination.Options{Allow: loopback})
 	m.follow(t, destination.FollowOptions{Every: time.Hour, Callback: callback})
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); ; time.Sleep(50 * time.Millisecond) {
 		mu.Lock()
 		n := len(at)
 		mu.Unlock()
@@ -331,7 +331,7 @@ func TestMaximumLease(t *testing.T) {
 	})
 	m := openMirror(t, src.URL, t.TempDir(), &destination.Options{Allow: loopback})
 	m.follow(t, destination.FollowOptions{Every: time.Hour, Callback: newCallback(t, nil)})
-	for deadline := time.Now().Add(30 * time.Second); refused.Load() == 0 || granted.Load() < refused.Load(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); refused.Load() == 0 || granted.Load() < refused.Load(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d requests were refused, and %d repeated without a lease", refused.Load(), granted.Load())
 		}
@@ -407,7 +407,7 @@ func (b *safeBuffer) reset() {
 func (b *safeBuffer) await(t *testing.T, pattern string) {
 	t.Helper()
 	p := regexp.MustCompile(pattern)
-	for deadline := time.Now().Add(30 * time.Second); !p.MatchString(b.String()); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); !p.MatchString(b.String()); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("no %q:\n%s", pattern, b)
 		}

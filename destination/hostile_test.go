@@ -15,6 +15,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/destination"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // withoutChanges is fullSource without a Change List.
@@ -29,7 +30,7 @@ func withoutChanges(list string) map[string]string {
 func TestOneConnection(t *testing.T) {
 	_, url := newScript(t, fullSource)
 	m := openMirror(t, url+"/rl.xml", t.TempDir(), &destination.Options{Concurrency: 1})
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), needs.Patience)
 	defer cancel()
 	if r, err := m.Sync(ctx); err != nil || r.Created != 2 {
 		t.Errorf("%+v, %v", r, err)

@@ -168,7 +168,7 @@ func TestNotifications(t *testing.T) {
 				}
 				return
 			}
-			for deadline := time.Now().Add(30 * time.Second); p.lists.Load() == before; time.Sleep(5 * time.Millisecond) {
+			for deadline := time.Now().Add(needs.Patience); p.lists.Load() == before; time.Sleep(5 * time.Millisecond) {
 				if time.Now().After(deadline) {
 					t.Fatal("the Change List was not read")
 				}
@@ -192,7 +192,7 @@ func (p *pushScript) followBy(t *testing.T, o destination.FollowOptions) (dir st
 	o.Every = time.Hour
 	o.Report = func(*destination.Report, error) { before.CompareAndSwap(0, p.lists.Load()) }
 	m.follow(t, o)
-	for deadline := time.Now().Add(30 * time.Second); before.Load() == 0 || p.lists.Load() == before.Load(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); before.Load() == 0 || p.lists.Load() == before.Load(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the channel is not connected")
 		}
@@ -202,7 +202,7 @@ func (p *pushScript) followBy(t *testing.T, o destination.FollowOptions) (dir st
 
 func (p *pushScript) await(t *testing.T, dir string, want map[string]string) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !maps.Equal(files(t, dir), want); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); !maps.Equal(files(t, dir), want); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the copy has %v, want %v", files(t, dir), want)
 		}

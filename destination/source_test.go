@@ -24,6 +24,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
 	"github.com/resourcesync-go/resourcesync/destination"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
@@ -206,7 +207,7 @@ func files(t testing.TB, dir string) map[string]string {
 // awaitSame waits until a copy equals the Source.
 func (s *source) awaitSame(t testing.TB, dir string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if s.equal(files(t, dir)) {
 			return
 		}

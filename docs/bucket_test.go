@@ -23,7 +23,7 @@ func TestBucket(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	const said = "127.0.0.1:8080"
-	folder, address := clone(t), freeAddress(t)
+	folder, address := clone(t), needs.Address(t)
 	here := strings.NewReplacer(said, address, "s3://papers?region=eu-central-1", bucket.URL,
 		"https://papers.s3.eu-central-1.amazonaws.com/{key}", bucket.Public)
 	all := blocks(t, "docs/bucket.md")

@@ -21,7 +21,7 @@ func TestOAI(t *testing.T) {
 	t.Cleanup(server.Close)
 	repository.Fill(server.URL, 250, time.Now())
 
-	folder, address := clone(t), freeAddress(t)
+	folder, address := clone(t), needs.Address(t)
 	here := strings.NewReplacer("127.0.0.1:8080", address, "https://repo.example.org", server.URL)
 	all := blocks(t, "docs/oai.md")
 	commands := 0

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,17 +48,6 @@ func copyFile(from, to string, mode fs.FileMode) error {
 		err = os.WriteFile(to, text, mode.Perm())
 	}
 	return err
-}
-
-// freeAddress returns an address of this computer that nothing listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	return ln.Addr().String()
 }
 
 // A buffer collects the output of a program that runs.
@@ -111,7 +99,7 @@ func start(t *testing.T, folder, command string, done func(output string) bool) 
 			t.Errorf("%s: %v", command, err)
 		}
 	})
-	for end := time.Now().Add(time.Minute); !done(output.String()); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(needs.Patience); !done(output.String()); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%s has printed\n%s", command, output.String())
 		}
@@ -147,7 +135,7 @@ func typeCommands(t *testing.T, folder, address string, all []block, replace *st
 		}
 		output, err := shell(t, folder, command).Output()
 		// A busy machine may need longer than the reader's: repeat what reads.
-		for end := time.Now().Add(20 * time.Second); err == nil && !want.Match(output) && time.Now().Before(end); {
+		for end := time.Now().Add(needs.Patience); err == nil && !want.Match(output) && time.Now().Before(end); {
 			output, err = shell(t, folder, "sleep 0.2; "+command[strings.LastIndex(command, ";")+1:]).Output()
 		}
 		if err != nil || !want.Match(output) {
@@ -168,7 +156,7 @@ func TestQuickstart(t *testing.T) {
 	needs.Program(t, "bash")
 	needs.Program(t, "curl")
 	const said = "127.0.0.1:8080"
-	folder, address := clone(t), freeAddress(t)
+	folder, address := clone(t), needs.Address(t)
 	all := blocks(t, "docs/quickstart.md")
 	commands := typeCommands(t, folder, address, all, strings.NewReplacer(said, address))
 	if commands == 0 || commands > 5 {
@@ -204,7 +192,7 @@ func curl(t *testing.T, folder, site string) {
 // readme types the first command of the README with the program that the quickstart has built:
 // go run does not pass an interrupt on to it.
 func readme(t *testing.T, folder string) {
-	address := freeAddress(t)
+	address := needs.Address(t)
 	first := blocks(t, "README.md")[:2]
 	replace := strings.NewReplacer("go run ./cmd/resourcesync", "./resourcesync", "127.0.0.1:8080", address)
 	if !strings.HasPrefix(first[0].text, "go run ./cmd/resourcesync ") || typeCommands(t, folder, address, first, replace) != 1 {

@@ -50,7 +50,7 @@ func TestTable(t *testing.T) {
 	// The name of this post is percent-encoded in the database.
 	post := japanesePost(t, home)
 
-	folder, address := clone(t), freeAddress(t)
+	folder, address := clone(t), needs.Address(t)
 	// The website has a private address here, and other tests publish posts.
 	replace := strings.NewReplacer("IN ('post', 'page')", fmt.Sprintf("IN ('post', 'page') AND ID IN (1, %d)", post), "./resourcesync mirror", "./resourcesync mirror --allow-addresses 127.0.0.0/8", "127.0.0.1:8080", address, "https://www.example.org", website.URL, "mysql://wordpress:PASSWORD@localhost/wordpress", database)
 	t.Cleanup(func() {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
@@ -180,7 +181,7 @@ func TestD6_TransfersOnABusySet(t *testing.T) {
 	for _, of := range []struct{ size, inEach int }{{4 << 10, 1024}, {20_000, 830}, {1_000_000, 16}} {
 		t.Run(fmt.Sprintf("resources of %d bytes", of.size), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				const want = 50
+				want := needs.Size(15, 50)
 				n := want * of.inEach
 				s := newBusySet(t, n, of.size)
 				src := newSource(t, nil, rshttp.Set{Provider: s})

@@ -396,7 +396,7 @@ func TestCrawlUnderWrites(t *testing.T) {
 						case 2:
 							put(strings.TrimPrefix(pick(rnd, stays), "https://example.org/"))
 						default:
-							if err := set.Delete(ctx, key); err != nil {
+							if err := set.Delete(t.Context(), key); err != nil {
 								t.Error(err)
 							}
 						}

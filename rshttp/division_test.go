@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -130,7 +131,7 @@ func TestUnknownVersion(t *testing.T) {
 	for i := range 30 {
 		p.put(fmt.Sprintf("000005-%02d", i), newYear)
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); ; time.Sleep(5 * time.Millisecond) {
 		if _, pages := listed(t, src, index); pages > 3 {
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -79,7 +80,7 @@ func TestDumpIndexStability(t *testing.T) {
 	} {
 		change()
 		var after map[string]string
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(needs.Patience); ; time.Sleep(5 * time.Millisecond) {
 			if after = state(); after[dumpPath] != before[dumpPath] || time.Now().After(deadline) {
 				break
 			}

@@ -20,6 +20,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
 	"github.com/resourcesync-go/resourcesync/internal/framework"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/publisher"
 	"github.com/resourcesync-go/resourcesync/rsxml"
@@ -184,7 +185,7 @@ func (f *framed) crawl() (docs map[string]found, count map[resourcesync.Capabili
 // channel names the newest document of each capability that is new, and the newest
 // that has changed, and no other, in the words that the specification allows.
 func TestD2_RS16_RS17_FrameworkTellsAll(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range uint64(needs.Size(1, 4)) {
 		synctest.Test(t, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 5))
 			set := full{memory.New(&memory.Options{Window: 3 * time.Hour})}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
 	"github.com/resourcesync-go/resourcesync/linkheader"
@@ -98,7 +99,7 @@ func (h *hubServer) told(suffix string) (told []string) {
 // until waits for done.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); !done(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("never: %s", what)
 		}

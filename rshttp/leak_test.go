@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/leaktest"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
@@ -106,11 +107,11 @@ func TestNothingLeaks(t *testing.T) {
 			mend()
 		}
 	})
-	if n := group.Wait(0, 10*time.Second); n > 0 {
+	if n := group.Wait(0, needs.Patience); n > 0 {
 		buf := make([]byte, 1<<20)
 		t.Errorf("%d goroutines are left\n%s", n, buf[:runtime.Stack(buf, true)])
 	}
-	for deadline := time.Now().Add(10 * time.Second); len(openFiles(t, c.dir)) > 0 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(needs.Patience); len(openFiles(t, c.dir)) > 0 && time.Now().Before(deadline); {
 		time.Sleep(5 * time.Millisecond)
 	}
 	if files := openFiles(t, c.dir); len(files) > 0 {

@@ -30,15 +30,15 @@ func TestOpenWindow(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		set.put(t, "a")
-		check("One list, open since 1 Jan, 00:00.")
+		check("One list, open since 1 Jan 2000, 00:00:00 UTC.")
 		for _, key := range []string{"b", "c", "d"} {
 			time.Sleep(time.Hour)
 			set.put(t, key)
 		}
-		check("The next begins with the first change after 2 Jan, 00:00.")
+		check("The next begins with the first change after 2 Jan 2000, 00:00:00 UTC.")
 		time.Sleep(3*24*time.Hour + time.Hour)
 		check("The next change begins a new list.")
 		set.put(t, "e")
-		check("The next begins with the first change after 5 Jan, 00:00.")
+		check("The next begins with the first change after 5 Jan 2000, 00:00:00 UTC.")
 	})
 }

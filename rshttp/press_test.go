@@ -14,6 +14,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/leaktest"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -117,7 +118,7 @@ func TestLargeFailures(t *testing.T) {
 						t.Error(res.Status)
 					}
 				}
-			}).Wait(0, 10*time.Second)
+			}).Wait(0, needs.Patience)
 			if left > 0 {
 				t.Errorf("%d goroutines are left", left)
 			}

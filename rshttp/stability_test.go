@@ -12,6 +12,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -71,7 +72,7 @@ func TestStability(t *testing.T) {
 			}
 			// Dividing a set is followed by a rest of nine times as long.
 			var after snapshot
-			for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+			for deadline := time.Now().Add(needs.Patience); ; time.Sleep(20 * time.Millisecond) {
 				after = pagesOf(t, src)
 				if after["/resourcesync/resourcelist.xml"] != before["/resourcesync/resourcelist.xml"] {
 					break

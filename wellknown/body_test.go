@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
@@ -21,7 +22,7 @@ func TestD18_Robots(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(needs.Patience)); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Fprint(conn, "GET /robots.txt HTTP/1.1\r\nHost: example.org\r\nContent-Length: 1\r\n\r\n")

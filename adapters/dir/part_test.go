@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // TestPart changes a folder and scans the parts that have changed.
@@ -156,7 +157,7 @@ func TestWatchTorture(t *testing.T) {
 		}
 	}
 	want := complete(t, w.dir)
-	timeout := time.After(10 * time.Second)
+	timeout := time.After(needs.Patience)
 	for got := (map[string]resourcesync.Resource)(nil); !maps.EqualFunc(got, want, resourcesync.Resource.Equal); {
 		select {
 		case got = <-w.found:

@@ -19,6 +19,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // A watched folder keeps a copy of its resources by what Watch reports: it scans the
@@ -95,7 +96,7 @@ func (w *watched) await(t *testing.T) map[string]resourcesync.Resource {
 	select {
 	case set := <-w.found:
 		return set
-	case <-time.After(10 * time.Second):
+	case <-time.After(needs.Patience):
 		t.Fatal("nothing is reported")
 		return nil
 	}
@@ -105,7 +106,7 @@ func (w *watched) await(t *testing.T) map[string]resourcesync.Resource {
 func (w *watched) awaitListed(t *testing.T, want string) {
 	t.Helper()
 	last := ""
-	timeout := time.After(10 * time.Second)
+	timeout := time.After(needs.Patience)
 	for {
 		select {
 		case set := <-w.found:

@@ -35,12 +35,7 @@ func startCatmandu(t *testing.T) (url, file string) {
 	if err := exec.Command("perl", "-MDancer::Plugin::Catmandu::OAI", "-e1").Run(); err != nil {
 		needs.Skip(t, "install libdancer-plugin-catmandu-oai-perl:", err)
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(ln.Addr().String())
-	ln.Close()
+	_, port, _ := net.SplitHostPort(needs.Address(t))
 	file = filepath.Join(t.TempDir(), "records.json")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -56,7 +51,7 @@ func startCatmandu(t *testing.T) (url, file string) {
 		_ = cmd.Wait()
 	})
 	url = "http://127.0.0.1:" + port + "/oai"
-	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(needs.Patience); ; time.Sleep(100 * time.Millisecond) {
 		res, err := http.Get(url + "?verb=Identify")
 		if err == nil {
 			res.Body.Close()

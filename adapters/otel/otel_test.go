@@ -26,6 +26,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
 	"github.com/resourcesync-go/resourcesync/adapters/otel"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/subscriber"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/scan"
@@ -164,7 +165,7 @@ func (a *awaited) OnEnd(s sdk.ReadOnlySpan) {
 // same time, and a span ends after the answer.
 func (a *awaited) await(t *testing.T, name, traceparent string) sdk.ReadOnlySpan {
 	t.Helper()
-	late := time.After(time.Minute)
+	late := time.After(needs.Patience)
 	for {
 		for _, s := range named(a.SpanRecorder, name) {
 			c := s.SpanContext()

@@ -19,6 +19,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
 	"github.com/resourcesync-go/resourcesync/adapters/prometheus"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
@@ -212,7 +213,7 @@ resourcesync_set_last_change_timestamp_seconds{set="papers"} 1.767225602e+09
 `, "resourcesync_set_last_change_timestamp_seconds")
 	behind := `resourcesync_hub_notifications_behind{channel="change-notification",hub="` + host + `",set="papers"} 0
 resourcesync_hub_notifications_behind{channel="framework-notification",hub="` + host + `",set="papers"} 0`
-	for range 1000 { // another notification may follow the first
+	for deadline := time.Now().Add(needs.Patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) { // another notification may follow the first
 		if samples(t, m, "resourcesync_hub_notifications_behind") == behind {
 			break
 		}

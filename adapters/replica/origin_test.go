@@ -21,6 +21,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 	"github.com/resourcesync-go/resourcesync/destination"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
@@ -182,7 +183,7 @@ func (p *published) state(t testing.TB, l *library) string {
 func (p *published) await(t testing.TB, l *library, want string) {
 	t.Helper()
 	got := ""
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if got = p.state(t, l); got == want {
 			return
 		}
@@ -195,7 +196,7 @@ func (p *published) Health(ctx context.Context) error { return p.Set.Health(ctx)
 func awaitHealth(t testing.TB, p *published, want string) {
 	t.Helper()
 	got := ""
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if got = fmt.Sprint(p.Health(t.Context())); strings.Contains(got, want) {
 			return
 		}
@@ -322,14 +323,14 @@ func TestOriginHeld(t *testing.T) {
 		must(t, err)
 		return k.Held == want
 	}
-	for deadline := time.Now().Add(10 * time.Second); !kept(5) && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); !kept(5) && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 	}
 	if n, err := p.ConfirmDeletions(t.Context()); n != 5 || err != nil {
 		t.Errorf("ConfirmDeletions: %d, %v", n, err)
 	}
 	p.await(t, l, "/0=0 /6=6 /7=7")
 	awaitHealth(t, p, "<nil>")
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); ; time.Sleep(20 * time.Millisecond) {
 		if _, err := os.Stat(filepath.Join(at, "copy", "1")); err != nil {
 			break
 		}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sidecar"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // An exchange is a request, as it goes over the wire, and why its response may
@@ -120,7 +121,7 @@ func answer(t testing.TB, address, request string) *response {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(needs.Patience))
 	head, body, _ := strings.Cut(request, "\r\n\r\n")
 	go func() {
 		_, _ = io.WriteString(conn, head+"\r\n\r\n")

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // earlyWebsite answers 413 as soon as it has the header of a request, reads the body
@@ -125,7 +127,7 @@ func TestUploadConnection(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer conn.Close()
-			_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+			_ = conn.SetDeadline(time.Now().Add(needs.Patience))
 			br := bufio.NewReader(conn)
 			_, _ = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: site.example\r\n"+tt.request)
 			res, err := http.ReadResponse(br, nil)

@@ -146,7 +146,7 @@ func TestManyRefused(t *testing.T) {
 			// Another process finds out at its start, and shows the set when the website answers.
 			other := h.another(t, sitemap.Options{Sitemaps: []string{"/s.xml"}, Revisit: -1, MaxRefuse: 0.15})
 			go other.Run(t.Context())
-			for deadline := time.Now().Add(20 * time.Second); other.Hidden() == nil; time.Sleep(time.Millisecond) {
+			for deadline := time.Now().Add(needs.Patience); other.Hidden() == nil; time.Sleep(time.Millisecond) {
 				if time.Now().After(deadline) {
 					t.Fatal("another process shows the set")
 				}
@@ -192,7 +192,7 @@ func TestRefusedMeanwhile(t *testing.T) {
 			// scanUntil scans until a condition is true, and never publishes more deletions than most.
 			scanUntil := func(most int, done func(deleted int, err error) bool) {
 				t.Helper()
-				for deadline := time.Now().Add(40 * time.Second); ; {
+				for deadline := time.Now().Add(needs.Patience); ; time.Sleep(10 * time.Millisecond) {
 					_, err := h.scan(t)
 					deleted := h.deletions(t)
 					if deleted > most {
@@ -268,7 +268,7 @@ func TestSampleOfMany(t *testing.T) {
 			if tt.hidden {
 				want = "the set is not shown"
 			}
-			for deadline := time.Now().Add(20 * time.Second); !strings.Contains(log.String(), want); time.Sleep(time.Millisecond) {
+			for deadline := time.Now().Add(needs.Patience); !strings.Contains(log.String(), want); time.Sleep(time.Millisecond) {
 				if time.Now().After(deadline) {
 					t.Fatalf("after %d requests:\n%s", requests.Load(), log)
 				}

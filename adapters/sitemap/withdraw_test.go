@@ -10,6 +10,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // deletions returns how many deletions are in the journal of what is listed.
@@ -98,7 +99,7 @@ func TestOnePrivatePage(t *testing.T) {
 	go h.site.Run(t.Context())
 	h.serve("/b", status(403))
 	h.eventually(t, "/a", "/c")
-	for deadline := time.Now().Add(20 * time.Second); h.deletions(t) != 1; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); h.deletions(t) != 1; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d deletions", h.deletions(t))
 		}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/testmain"
 )
 
@@ -129,9 +130,9 @@ func (p *process) kill() {
 }
 
 // eventually calls check until it returns nil.
-func eventually(t testing.TB, within time.Duration, check func() error) {
+func eventually(t testing.TB, check func() error) {
 	t.Helper()
-	deadline := time.Now().Add(within)
+	deadline := time.Now().Add(needs.Patience)
 	for {
 		err := check()
 		if err == nil {

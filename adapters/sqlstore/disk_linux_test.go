@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/needs"
@@ -68,7 +67,7 @@ func TestDiskFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(t, store)
-	eventually(t, 10*time.Second, func() error {
+	eventually(t, func() error {
 		if err := store.Health(t.Context()); err == nil || !strings.Contains(err.Error(), "full") {
 			return context.DeadlineExceeded
 		}
@@ -83,12 +82,12 @@ func TestDiskFull(t *testing.T) {
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 20*time.Second, func() error { return awaitKey(t, set, "pending") })
+	eventually(t, func() error { return awaitKey(t, set, "pending") })
 	if err := record("after"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 10*time.Second, func() error { return awaitKey(t, set, "after") })
-	eventually(t, 10*time.Second, func() error { return store.Health(t.Context()) })
+	eventually(t, func() error { return awaitKey(t, set, "after") })
+	eventually(t, func() error { return store.Health(t.Context()) })
 	if got := articlesOf(t, set); !maps.Equal(got, want) {
 		t.Errorf("the set has %v, but committed were %v", got, want)
 	}
@@ -126,7 +125,7 @@ func TestReadOnlyDisk(t *testing.T) {
 	refused() // there is nothing yet
 	child := startChild(t, db, "storm")
 	host := newWriter(t, db)
-	eventually(t, 20*time.Second, func() error {
+	eventually(t, func() error {
 		if n, err := host.changes(t.Context()); err != nil || n == 0 {
 			return fmt.Errorf("%d changes, %w", n, err)
 		}
@@ -217,7 +216,7 @@ func TestDiskTurnsReadOnly(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- store.Run(ctx) }()
-	eventually(t, 10*time.Second, func() error {
+	eventually(t, func() error {
 		if err := store.Health(t.Context()); !errors.Is(err, syscall.EROFS) {
 			return fmt.Errorf("health: %w", err)
 		}
@@ -249,7 +248,7 @@ func TestDiskTurnsReadOnly(t *testing.T) {
 	if err := record("after"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 10*time.Second, func() error { return awaitKey(t, set, "after") })
+	eventually(t, func() error { return awaitKey(t, set, "after") })
 	if err := d.read(t.Context()); err != nil || d.changes != 3 {
 		t.Errorf("read %d changes, %v", d.changes, err)
 	}

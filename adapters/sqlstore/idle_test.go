@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // lines are what is logged.
@@ -85,7 +86,7 @@ func TestD12_ClosedStoreLooksNoMore(t *testing.T) {
 
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); !holds(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not true: %s", what)
 		}

@@ -26,7 +26,7 @@ func TestKilled(t *testing.T) {
 			child := startChild(t, db, "storm")
 			source.lead(child.first)
 			if i == 0 {
-				eventually(t, 20*time.Second, func() error {
+				eventually(t, func() error {
 					err := d.read(ctx)
 					if err == nil && d.changes == 0 {
 						err = errors.New("nothing is written")
@@ -50,7 +50,7 @@ func TestKilled(t *testing.T) {
 		run(t, store)
 		source.lead(serve(t, set, stormPage))
 		// PostgreSQL may still be committing what the last one told it to.
-		eventually(t, 20*time.Second, func() error {
+		eventually(t, func() error {
 			if err := awaitSequenced(ctx, store); err != nil {
 				return err
 			}

@@ -166,7 +166,7 @@ func TestPushedUnderFire(t *testing.T) {
 		host := newWriter(t, db)
 		for name, d := range all {
 			var h *subscriber.History
-			eventually(t, 4*time.Minute, func() (err error) {
+			eventually(t, func() (err error) {
 				if h, err = subscriber.Replay(d.Taken()); err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}

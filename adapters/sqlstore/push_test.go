@@ -35,7 +35,7 @@ func TestPushKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := last.Number
-			eventually(t, 30*time.Second, func() error {
+			eventually(t, func() error {
 				state, err := o.State(t.Context(), benchTopic)
 				if err == nil && state.Number <= before+2 {
 					err = fmt.Errorf("the child has added nothing after %d", state.Number)
@@ -48,7 +48,7 @@ func TestPushKilled(t *testing.T) {
 
 			// PostgreSQL may still be at what the child sent last.
 			var state pushlog.State
-			eventually(t, 10*time.Second, func() error {
+			eventually(t, func() error {
 				first, err := o.State(t.Context(), benchTopic)
 				if err != nil {
 					return err

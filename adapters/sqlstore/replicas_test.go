@@ -35,16 +35,19 @@ func TestReplicas(t *testing.T) {
 	for range 3 {
 		replicas = append(replicas, startChild(t, db, "serve"))
 	}
+	began := time.Now()
 	for i := range 55 {
 		record(fmt.Sprintf("%03d", i), resourcesync.Created)
 	}
+	eventually(t, func() error { return awaitKey(t, set, "054") })
+	ordinary := time.Since(began)
 	for n := 0; ; n++ {
 		record(fmt.Sprintf("%03d", n), resourcesync.Updated)
 		newest := fmt.Sprintf("after-%d-deaths", n)
 		record(newest, resourcesync.Created)
 		// The sequencer may have died just now.
-		eventually(t, takeover, func() error { return awaitKey(t, set, newest) })
-		eventually(t, 20*time.Second, func() error { return sameDocuments(t, replicas) })
+		awaitTakeover(t, set, newest, ordinary)
+		eventually(t, func() error { return sameDocuments(t, replicas) })
 		if len(replicas) == 1 {
 			break
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/changes"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
@@ -39,7 +40,7 @@ func TestD24_RetentionLooksWithoutTheLock(t *testing.T) {
 		fill(set, batch/10)
 		undo := errors.New("undo")
 		err := store.db.Update(t.Context(), func(rowdb.Conn) error {
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), needs.Patience)
 			defer cancel()
 			if more, err := store.clear(ctx); more || err != nil {
 				t.Errorf("with nothing to delete and the lock taken, clear answers %v, %v", more, err)

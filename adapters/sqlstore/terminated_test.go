@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // An executioner ends connections to PostgreSQL that carry its name.
@@ -73,7 +74,8 @@ func TestTerminated(t *testing.T) {
 			killed += n
 		}
 	}
-	eventually(t, 30*time.Second, func() error { return awaitSequenced(ctx, store) })
+	<-written
+	eventually(t, func() error { return awaitSequenced(ctx, store) })
 	host.db.SetMaxIdleConns(0) // some of them have been ended
 	source := new(front)
 	source.lead(serve(t, set, stormPage))
@@ -84,7 +86,7 @@ func TestTerminated(t *testing.T) {
 		t.Error(err)
 	}
 	checkBlocks(t, set)
-	eventually(t, 10*time.Second, func() error { return store.Health(ctx) })
+	eventually(t, func() error { return store.Health(ctx) })
 	t.Logf("%d connections were ended", killed)
 }
 
@@ -101,7 +103,7 @@ func TestScanTerminated(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := set.Scan(t.Context(), func(yield func(resourcesync.Resource, error) bool) {
-				eventually(t, 10*time.Second, func() error {
+				eventually(t, func() error {
 					n, err := killer.terminate(t.Context(), last, 100)
 					if err == nil && n == 0 {
 						err = errors.New("there is no such connection")
@@ -109,7 +111,7 @@ func TestScanTerminated(t *testing.T) {
 					return err
 				})
 				// It goes on until the scan has heard of it.
-				for began := time.Now(); time.Since(began) < 10*time.Second && yield(small("a", 1), nil); {
+				for began := time.Now(); time.Since(began) < needs.Patience && yield(small("a", 1), nil); {
 					time.Sleep(10 * time.Millisecond)
 				}
 			})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
@@ -61,7 +62,7 @@ func TestCutsAgain(t *testing.T) {
 		// settle waits until all changes are in the journal.
 		settle := func() {
 			t.Helper()
-			for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+			for deadline := time.Now().Add(needs.Patience); ; time.Sleep(time.Millisecond) {
 				pending := 0
 				d.rows("SELECT 1 FROM rs_pending LIMIT 1", func(rowdb.Row) error { pending++; return nil })
 				if pending == 0 {

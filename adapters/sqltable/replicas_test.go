@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
@@ -59,7 +60,7 @@ func TestReplicas(t *testing.T) {
 			var newest time.Time
 			d.rows("SELECT last FROM rs_set WHERE name = 'papers'", func(r rowdb.Row) error { newest = time.UnixMicro(r.Int(0)).UTC(); return nil })
 			at := regexp.MustCompile(`at="` + regexp.QuoteMeta(newest.Format("2006-01-02T15:04:05.999999Z")) + `"`)
-			for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+			for deadline := time.Now().Add(needs.Patience); ; time.Sleep(time.Millisecond) {
 				if got = get(h, index); at.MatchString(got) {
 					return got
 				}

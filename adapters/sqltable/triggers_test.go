@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
@@ -306,7 +307,7 @@ func TestJournal(t *testing.T) {
 				d.savepointed(exec, rnd)
 			}
 		})
-		for deadline := time.Now().Add(20 * time.Second); len(d.pending()) > 0; time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(needs.Patience); len(d.pending()) > 0; time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatal("changes stay pending")
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
@@ -20,7 +21,7 @@ func (d *database) numbered(store *sqlstore.Store) {
 	ctx, stop := context.WithCancel(d.t.Context())
 	stopped := make(chan error)
 	go func() { stopped <- store.Run(ctx) }()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); ; time.Sleep(time.Millisecond) {
 		pending := 0
 		d.rows("SELECT 1 FROM rs_pending LIMIT 1", func(rowdb.Row) error { pending++; return nil })
 		if pending == 0 {
@@ -64,7 +65,7 @@ func TestRequestsDoNotWaitForWriters(t *testing.T) {
 	d.session(func(exec func(string) error) {
 		must(t, exec("BEGIN IMMEDIATE"))
 		defer func() { must(t, exec("ROLLBACK")) }()
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), needs.Patience)
 		defer cancel()
 		for _, set := range []string{"papers", "articles"} {
 			for _, path := range []string{"changelist.xml", "changelist/recent.xml", "resourcelist.xml"} {

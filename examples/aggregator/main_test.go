@@ -160,10 +160,7 @@ func TestKilled(t *testing.T) {
 	kills, _ := strconv.Atoi(cmp.Or(os.Getenv("RESOURCESYNC_KILLS"), "3"))
 	sources, uris := newSources(t)
 	data := filepath.Join(t.TempDir(), "data")
-	ln, err := net.Listen("tcp", "127.0.0.1:0") // an address that is free
-	must(t, err)
-	address := ln.Addr().String()
-	must(t, ln.Close())
+	address := needs.Address(t)
 	program, err := os.Executable()
 	must(t, err)
 	for kill := range kills {
@@ -225,7 +222,7 @@ func awaitSame(t testing.TB, d *destination.Destination, dir string, sources []*
 	}
 	slices.Sort(want)
 	var got []string
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		d.Sync(t.Context()) // fails while the aggregator starts
 		if got = bodies(t, dir); slices.Equal(got, want) {
 			return

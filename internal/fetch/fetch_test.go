@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 func serve(t *testing.T, h http.HandlerFunc) (*httptest.Server, *Client) {
@@ -372,7 +373,7 @@ func TestNotModified(t *testing.T) {
 			w.WriteHeader(http.StatusNotModified)
 		}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), needs.Patience)
 	defer cancel()
 	for i := range 10 {
 		d, err := c.Document(ctx, s.URL, Validators{ETag: `"1"`})

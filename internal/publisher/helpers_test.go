@@ -17,6 +17,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
 	"github.com/resourcesync-go/resourcesync/internal/background"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
@@ -109,7 +110,7 @@ func (h *recorder) bodies() [][]byte {
 // wait waits for n requests.
 func (h *recorder) wait(t *testing.T, n int) []post {
 	t.Helper()
-	deadline := time.After(time.Minute)
+	deadline := time.After(needs.Patience)
 	for {
 		if posts := h.all(); len(posts) >= n {
 			return posts

@@ -343,10 +343,10 @@ func nothingLeft(t *testing.T, f func(context.Context)) {
 	before := files()
 	started := leaktest.Run(t.Context(), f)
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
-	if n := started.Wait(0, 10*time.Second); n > 0 {
+	if n := started.Wait(0, needs.Patience); n > 0 {
 		t.Errorf("%d goroutines are left", n)
 	}
-	for deadline := time.Now().Add(10 * time.Second); files() > before; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); files() > before; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Errorf("%d files became %d", before, files())
 			return

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
 )
@@ -132,9 +133,9 @@ func only(t testing.TB, store pushlog.Log) pushlog.Subscription {
 // within waits until ok.
 func within(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(needs.Patience); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not within 30 s: %s", what)
+			t.Fatalf("never: %s", what)
 		}
 	}
 }

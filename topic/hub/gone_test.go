@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
@@ -62,7 +63,7 @@ func TestWH4_WH44_RenewedBeforeGone(t *testing.T) {
 		if got != want {
 			t.Errorf("delivered %q, want %q", got, want)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(needs.Patience):
 		t.Error("nothing was delivered to the renewed subscription")
 	}
 	if subs := f.subscriptions(); len(subs) != 1 || subs[0].ID != id {

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
@@ -133,19 +134,25 @@ func TestWH48_V18_GivenUp(t *testing.T) {
 		subscribed(t, store, "http://s/", "", 10*24*time.Hour)
 		o := deliveryOptions()
 		o.Retry = 0
+		giveUp := 72 * time.Hour // by default
+		if needs.Size(0, 1) == 0 {
+			giveUp = 12 * time.Hour
+			o.GiveUp = giveUp
+		}
+		before := giveUp * 5 / 6
 		p := newProcess(t, store, w, o)
 		for m := range 3 {
 			publish(t, p.hub, fmt.Sprint(m+1))
 		}
-		time.Sleep(60 * time.Hour)
+		time.Sleep(before)
 		sub := only(t, store)
 		if got := w.of("s"); !slices.Equal(got, []int{1}) || sub.Progress.GivenUp != 0 || sub.Progress.LastError != "answered 403 Forbidden" || sub.Progress.FailingSince.IsZero() {
-			t.Fatalf("after 60 hours: %v, %+v", got, sub.Progress)
+			t.Fatalf("after %v: %v, %+v", before, got, sub.Progress)
 		}
-		if s, err := p.hub.Status(t.Context()); err != nil || s.Failing != 1 || s.Waiting != 1 || time.Since(s.OldestWaiting) < 60*time.Hour {
-			t.Errorf("after 60 hours: %+v, %v", s, err)
+		if s, err := p.hub.Status(t.Context()); err != nil || s.Failing != 1 || s.Waiting != 1 || time.Since(s.OldestWaiting) < before {
+			t.Errorf("after %v: %+v, %v", before, s, err)
 		}
-		time.Sleep(20 * time.Hour)
+		time.Sleep(giveUp - before + 8*time.Hour) // the longest pause between attempts
 		publish(t, p.hub, "4")
 		time.Sleep(time.Second)
 		sub = only(t, store)
@@ -192,7 +199,7 @@ func TestWH47_WH48_KeptForItsLease(t *testing.T) {
 		messages = 6
 		every    = lease / messages
 	)
-	for _, status := range []int{0, 302, 404, 503} {
+	for _, status := range []int{0, 404, 302, 503}[:needs.Size(2, 4)] {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var mu sync.Mutex

@@ -17,6 +17,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/resourcesync-go/resourcesync/internal/leaktest"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
 	rswebsocket "github.com/resourcesync-go/resourcesync/topic/websocket"
@@ -76,7 +77,7 @@ func newSite(t *testing.T, opts *rswebsocket.Options) *site {
 		s.stop()
 		s.http.Close()
 	})
-	for range 1000 {
+	for deadline := time.Now().Add(needs.Patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		if resp, err := http.Get(s.http.URL); err == nil {
 			resp.Body.Close()
 			if resp.StatusCode != http.StatusServiceUnavailable {
@@ -122,7 +123,7 @@ func (s *site) tryDial(uri string, opts *websocket.DialOptions) (*websocket.Conn
 // clients waits until n clients are connected.
 func (s *site) clients(n int) {
 	s.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); s.server.Clients() != n; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); s.server.Clients() != n; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			s.t.Fatalf("%d clients are connected, not %d", s.server.Clients(), n)
 		}
@@ -132,7 +133,7 @@ func (s *site) clients(n int) {
 // read reads one message, which must be a text.
 func (s *site) read(conn *websocket.Conn) string {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(s.t.Context(), needs.Patience)
 	defer cancel()
 	kind, body, err := conn.Read(ctx)
 	if err != nil || kind != websocket.MessageText {
@@ -331,7 +332,7 @@ func TestUnfinishedMessages(t *testing.T) {
 			defer conn.Close()
 			fmt.Fprintf(conn, "GET /papers/change/ HTTP/1.1\r\nHost: example.org\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
 				"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n%s", frames)
-			conn.SetReadDeadline(time.Now().Add(4 * time.Second))
+			conn.SetReadDeadline(time.Now().Add(needs.Patience))
 			answer, err := io.ReadAll(conn) // to the end of the connection
 			if err != nil && !errors.Is(err, syscall.ECONNRESET) || !strings.HasPrefix(string(answer), "HTTP/1.1 101 ") {
 				t.Errorf("received %q, %v", answer, err)
@@ -367,7 +368,7 @@ func TestRunEndsAndNothingIsLeft(t *testing.T) {
 		s.http.Close()
 	})
 	http.DefaultClient.CloseIdleConnections()
-	if n := started.Wait(0, 10*time.Second); n > 0 {
+	if n := started.Wait(0, needs.Patience); n > 0 {
 		t.Errorf("%d goroutines are left", n)
 	}
 }
