@@ -31,7 +31,7 @@ func (p *process) limitFiles(n uint64) {
 // dial connects from an address of this computer, which clients are told apart by.
 func (p *process) dial(from string) net.Conn {
 	p.t.Helper()
-	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: 10 * time.Second}
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: needs.Patience}
 	c, err := d.DialContext(p.t.Context(), "tcp", p.host())
 	must(p.t, err)
 	p.t.Cleanup(func() { c.Close() })
@@ -56,7 +56,7 @@ func (p *process) withhold(from, method, path string, header ...string) net.Conn
 // answer returns the status that a connection is answered with before it ends.
 func answer(t *testing.T, c net.Conn) string {
 	t.Helper()
-	must(t, c.SetReadDeadline(time.Now().Add(30*time.Second)))
+	must(t, c.SetReadDeadline(time.Now().Add(needs.Patience)))
 	all, err := io.ReadAll(c)
 	if err != nil {
 		t.Fatalf("%v after %.100q", err, all)
@@ -128,7 +128,7 @@ func TestD18_Descriptors(t *testing.T) {
 	}
 	begun := time.Now()
 	for _, uri := range []string{capabilities["resourcelist"], p.site + "a.txt"} {
-		client := http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+		client := http.Client{Timeout: needs.Patience, Transport: &http.Transport{DisableKeepAlives: true}}
 		res, err := client.Get(uri)
 		must(t, err)
 		res.Body.Close()
@@ -147,7 +147,7 @@ func TestD18_Descriptors(t *testing.T) {
 		if res, text := p.get("resourcesync/healthz"); res.StatusCode == http.StatusOK {
 			t.Logf("healthy after another %v", time.Since(begun))
 			break
-		} else if time.Since(begun) > 30*time.Second {
+		} else if time.Since(begun) > needs.Patience {
 			t.Fatalf("afterwards %s %s\n%s", res.Status, text, p.stderr)
 		}
 	}

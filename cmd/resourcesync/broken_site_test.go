@@ -165,14 +165,14 @@ func TestProxyBrokenSites(t *testing.T) {
 			p := startProxy(t, server.URL, "http://www.example.org/", "--rescan", "1s", "--revisit", "100", "--rate", "1000")
 			p.stdout.await("Ready")
 			isListed := func() bool { return slices.Equal(p.listed(), publicPages) }
-			p.within(20*time.Second, "all is listed", isListed)
+			p.within("all is listed", isListed)
 
 			site.breakIt(tt.broken)
-			p.within(30*time.Second, "scans and visits", func() bool {
+			p.within("scans and visits", func() bool {
 				return site.visits.Load() > 0 && (tt.hangs && site.scans.Load() > 0 || site.scans.Load() > 1)
 			})
 			if tt.private {
-				p.within(20*time.Second, "nothing is listed", func() bool { return len(p.listed()) == 0 })
+				p.within("nothing is listed", func() bool { return len(p.listed()) == 0 })
 			} else if !isListed() {
 				t.Errorf("listed %q", p.listed())
 			}
@@ -190,7 +190,7 @@ func TestProxyBrokenSites(t *testing.T) {
 			}
 
 			site.repair()
-			p.within(60*time.Second, "all is listed again", isListed)
+			p.within("all is listed again", isListed)
 		})
 	}
 }
@@ -208,7 +208,7 @@ func TestProxyConfirmDeletions(t *testing.T) {
 		flags := []string{"--rescan", "1s", "--revisit", "100", "--rate", "1000", "--state", state}
 		p := startProxy(t, server.URL, "http://www.example.org/", flags...)
 		p.stdout.await("Ready")
-		p.within(20*time.Second, "all is listed", func() bool { return slices.Equal(p.listed(), publicPages) })
+		p.within("all is listed", func() bool { return slices.Equal(p.listed(), publicPages) })
 		site.breakIt(func(w http.ResponseWriter, r *http.Request, _ <-chan struct{}) {
 			switch r.URL.Path {
 			case "/robots.txt":
@@ -228,7 +228,7 @@ func TestProxyConfirmDeletions(t *testing.T) {
 		if status := run(t.Context(), args, &stdout, &stderr); status != 0 || !strings.HasPrefix(stdout.String(), "Confirmed") {
 			t.Fatalf("status %d: %s%s", status, &stdout, &stderr)
 		}
-		p.within(30*time.Second, "all are reported as deleted", func() bool {
+		p.within("all are reported as deleted", func() bool {
 			deleted := 0
 			for _, change := range p.changes() {
 				if strings.HasPrefix(change, "deleted") {

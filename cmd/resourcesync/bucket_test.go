@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/bucketurl"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/s3test"
 )
 
@@ -85,7 +86,7 @@ func TestBucket(t *testing.T) {
 	if res.StatusCode != http.StatusAccepted {
 		t.Fatal(res.Status)
 	}
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(needs.Patience); ; time.Sleep(50 * time.Millisecond) {
 		res, err := http.Get(site + "resourcesync/changelist.xml")
 		must(t, err)
 		list, err := io.ReadAll(res.Body)

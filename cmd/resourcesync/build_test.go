@@ -141,7 +141,7 @@ func buildSnippet(t *testing.T, root, site string) string {
 func TestBuildServedByNginx(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)
-	listen := freeAddress(t)
+	listen := needs.Address(t)
 	site := "http://" + listen + "/"
 	b := newBuilt(t, "", site, "--page-size", "10", "--gzip", "--sitemap", "--dumps", "--keep-versions", "1d", "--package-every", "1s", "--package-size", "2KB", "--window", "1s")
 	for _, folder := range []string{b.folder, filepath.Dir(b.folder)} {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/check"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // runCheck runs the command in this process.
@@ -43,7 +44,7 @@ func TestCheckServe(t *testing.T) {
 			s := startReady(t, folder, flags...)
 			s.write("Über mich.txt", "text")
 			must(t, os.Remove(filepath.Join(folder, "f2.txt")))
-			for deadline := time.Now().Add(30 * time.Second); strings.Contains(s.listed(), "f2.txt") || !strings.Contains(s.listed(), "mich"); time.Sleep(50 * time.Millisecond) {
+			for deadline := time.Now().Add(needs.Patience); strings.Contains(s.listed(), "f2.txt") || !strings.Contains(s.listed(), "mich"); time.Sleep(50 * time.Millisecond) {
 				if time.Now().After(deadline) {
 					t.Fatal("the changes are not listed")
 				}
@@ -181,7 +182,7 @@ func TestCheckSubscribes(t *testing.T) {
 			folder := t.TempDir()
 			write(t, filepath.Join(folder, "f"), "text")
 			s := startReady(t, folder, test.flags...)
-			address := freeAddress(t)
+			address := needs.Address(t)
 			status, stdout, stderr := runCheck(t, s.site, "--format", "json", "--callback-listen", address, "--callback-url", "http://"+address+"/callback")
 			var r check.Report
 			if err := json.Unmarshal([]byte(stdout), &r); err != nil || status != test.status || !maps.Equal(r.Counts, test.rules) {

@@ -150,7 +150,7 @@ func firstTime(t *testing.T, text, name string) string {
 
 // runForm has two sets in one process.
 func runForm(t *testing.T) string {
-	listen, papers := freeAddress(t), fillFolder(t)
+	listen, papers := needs.Address(t), fillFolder(t)
 	file := filepath.Join(t.TempDir(), "site.yaml")
 	write(t, file, fmt.Sprintf(`listen: %s
 base-url: http://%[1]s/
@@ -193,7 +193,7 @@ func buildForm(t *testing.T) string {
 func proxyForm(t *testing.T) string {
 	var mu sync.Mutex
 	pages := map[string]string{"/": "front", "/a": "a", "/b": "b", "/c": "c", "/d": "d"}
-	listen := freeAddress(t)
+	listen := needs.Address(t)
 	site := "http://" + listen
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()

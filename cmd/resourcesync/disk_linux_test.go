@@ -29,7 +29,7 @@ func mountTmpfs(t *testing.T, options string) string {
 func remountReadOnly(t *testing.T, disk string) {
 	t.Helper()
 	err := error(syscall.EBUSY)
-	for deadline := time.Now().Add(30 * time.Second); errors.Is(err, syscall.EBUSY) && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); errors.Is(err, syscall.EBUSY) && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		err = syscall.Mount("", disk, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, "")
 	}
 	must(t, err)

@@ -96,7 +96,7 @@ func TestKeepVersions(t *testing.T) {
 func (s *served) awaitVersions(want []string) {
 	s.t.Helper()
 	var got []string
-	for deadline := time.Now().Add(30 * time.Second); !slices.Equal(got, want); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); !slices.Equal(got, want); time.Sleep(50 * time.Millisecond) {
 		if got = s.versions(); time.Now().After(deadline) {
 			s.t.Fatalf("in the Change Dump: %q, want %q", got, want)
 		}

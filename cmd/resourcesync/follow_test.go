@@ -53,7 +53,7 @@ func (f *follower) interrupt(t testing.TB) {
 // awaitFollowed waits until a copy equals the folder of the Source.
 func awaitFollowed(t testing.TB, s *served, dir string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		if _, err := os.Stat(dir); err == nil && maps.Equal(contents(t, dir), contents(t, s.folder)) {
 			return
 		}
@@ -174,7 +174,7 @@ type lossy struct {
 }
 
 func newLossy(t testing.TB) *lossy {
-	l := &lossy{to: freeAddress(t)}
+	l := &lossy{to: needs.Address(t)}
 	l.Server = httptest.NewServer(l.between(httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: l.to})))
 	t.Cleanup(l.Close)
 	return l

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 func must(t testing.TB, err error) {
@@ -69,7 +70,7 @@ func (o *output) await(pattern string) []string {
 // awaitMore waits until pattern has matched n times, and returns the last match.
 func (o *output) awaitMore(pattern string, n int) []string {
 	o.t.Helper()
-	ctx, cancel := context.WithTimeout(o.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(o.t.Context(), needs.Patience)
 	defer cancel()
 	defer context.AfterFunc(ctx, o.wake)()
 	p := regexp.MustCompile(pattern)

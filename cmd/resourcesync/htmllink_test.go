@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
@@ -82,7 +81,7 @@ func testHTMLLinkLists(t *testing.T, verify string) {
 		p.do("GET", "/page", "") // perhaps not listed yet
 		p.stdout.await("Ready")
 		// The lists of the state are shown until the scan has corrected them.
-		p.within(25*time.Second, "the lists are true", func() bool { return listsAreTrue(t, p, verify, linked) })
+		p.within("the lists are true", func() bool { return listsAreTrue(t, p, verify, linked) })
 		if linked {
 			checkDump(t, p)
 		}
@@ -92,7 +91,7 @@ func testHTMLLinkLists(t *testing.T, verify string) {
 			for _, path := range []string{"/page", "/validator", "/gzip", "/headless", "/text"} {
 				p.do("POST", "/resourcesync/ping", "url="+url.QueryEscape("http://www.example.org"+path), "Authorization: Bearer secret")
 			}
-			p.within(20*time.Second, "five changes", func() bool { return len(p.changes()) >= before+5 })
+			p.within("five changes", func() bool { return len(p.changes()) >= before+5 })
 			if !listsAreTrue(t, p, verify, linked) {
 				t.Error("after changes, the lists are not true")
 			}

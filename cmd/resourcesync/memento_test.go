@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // With kept versions, each one has a URL that the Change List links, whatever has
@@ -49,7 +51,7 @@ func TestShortVersions(t *testing.T) {
 	s.stderr.awaitMore("changes found", 2)
 	lists := regexp.MustCompile(`<loc>([^<]*/changelist/[^<]*)</loc>`)
 	closed := ""
-	for deadline := time.Now().Add(30 * time.Second); closed == "" && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); closed == "" && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		_, index := s.get(s.capabilities()["changelist"])
 		if found := lists.FindStringSubmatch(index); found != nil {
 			closed = found[1]

@@ -61,7 +61,7 @@ func awaitCopy(t testing.TB, s *served, folder string) {
 	t.Helper()
 	want := contents(t, s.folder)
 	var got map[string]string
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		runMirror(t, s.site, folder)
 		if got = contents(t, folder); maps.Equal(got, want) {
 			return

@@ -80,7 +80,7 @@ func startNginx(t *testing.T, listen, server string) string {
 func startNginxWith(t *testing.T, listen, beside, server string) string {
 	t.Helper()
 	program := needs.Program(t, "nginx")
-	listen = cmp.Or(listen, freeAddress(t))
+	listen = cmp.Or(listen, needs.Address(t))
 	folder := t.TempDir()
 	config := filepath.Join(folder, "nginx.conf")
 	user := "" // the workers of a nginx that root starts are nobody's
@@ -101,12 +101,11 @@ http {
 	cmd := exec.Command(program, "-c", config, "-p", folder, "-e", filepath.Join(folder, "error.log"))
 	must(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Signal(os.Interrupt); _ = cmd.Wait() })
-	for range 200 {
+	for deadline := time.Now().Add(needs.Patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if conn, err := net.Dial("tcp", listen); err == nil {
 			conn.Close()
 			return listen
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 	log, _ := os.ReadFile(filepath.Join(folder, "error.log"))
 	t.Fatalf("nginx does not listen:\n%s", log)
@@ -134,7 +133,7 @@ func TestNginxBehind(t *testing.T) {
 	site.page("/page-03.html", "closed")
 	site.publish()
 	want := []string{"deleted /page-02.html", "deleted /page-03.html", "deleted /page-04.html", "updated /page-01.html"}
-	took := p.within(25*time.Second, "the changes show", func() bool {
+	took := p.within("the changes show", func() bool {
 		changes := p.changes()
 		slices.Sort(changes)
 		return slices.Equal(changes, want)
@@ -146,7 +145,7 @@ func TestNginxBehind(t *testing.T) {
 
 	// Pages that open again are listed again.
 	must(t, os.Remove(filepath.Join(site.folder, "closed")))
-	p.within(25*time.Second, "the pages are listed again", func() bool { return len(p.listed()) == 99 })
+	p.within("the pages are listed again", func() bool { return len(p.listed()) == 99 })
 }
 
 // testStaticTraffic: ranges, conditions and files that are not listed pass.
@@ -196,7 +195,7 @@ func snippet(t *testing.T, document, heading, language string) string {
 func TestNginxBeside(t *testing.T) {
 	t.Parallel()
 	site := newStaticSite(t)
-	front, beside := freeAddress(t), freeAddress(t)
+	front, beside := needs.Address(t), needs.Address(t)
 	config := snippet(t, "sidecar.md", "#### nginx, beside", "nginx")
 	for from, to := range map[string]string{"127.0.0.1:8080": beside, "https://www.example.org/": "http://" + nginxHost + "/", "/srv/www": site.folder} {
 		if !strings.Contains(config, from) {
@@ -256,7 +255,7 @@ func testPing(t *testing.T, p *proxied, site *staticSite) {
 	if res, body := p.do("POST", "/resourcesync/ping", "url=http://"+nginxHost+"/page-07.html", form, "Authorization: Bearer secret"); res.StatusCode != http.StatusAccepted {
 		t.Fatalf("a ping: %s %s", res.Status, body)
 	}
-	took := p.within(25*time.Second, "a ping has changes found", func() bool {
+	took := p.within("a ping has changes found", func() bool {
 		changes := p.changes()
 		return slices.Contains(changes, "updated /page-07.html") && slices.Contains(changes, "created /page-100.html")
 	})

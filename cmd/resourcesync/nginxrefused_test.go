@@ -25,7 +25,7 @@ func TestNginxManyRefused(t *testing.T) {
 		t.Fatalf("%d pages are listed", len(got))
 	}
 	closePages()
-	p.within(25*time.Second, "the lists answer 503", func() bool {
+	p.within("the lists answer 503", func() bool {
 		res, _ := p.do("GET", "/resourcesync/resourcelist.xml", "")
 		return res.StatusCode == 503
 	})
@@ -38,7 +38,7 @@ func TestNginxManyRefused(t *testing.T) {
 	p.stop()
 	p = startProxy(t, upstream, "http://"+nginxHost+"/", append(flags, "--scan-as", "none")...)
 	p.stdout.await("Ready")
-	p.within(25*time.Second, "all pages are listed again", func() bool { return len(p.listed()) == 100 })
+	p.within("all pages are listed again", func() bool { return len(p.listed()) == 100 })
 	if got := p.changes(); slices.ContainsFunc(got, func(c string) bool { return strings.HasPrefix(c, "deleted ") }) {
 		t.Errorf("published: %q", got)
 	}
@@ -46,16 +46,16 @@ func TestNginxManyRefused(t *testing.T) {
 
 	// A confirmation has the same effect on a running proxy and on the next one.
 	p = startProxy(t, upstream, "http://"+nginxHost+"/", flags...)
-	p.within(25*time.Second, "the lists answer 503", func() bool {
+	p.within("the lists answer 503", func() bool {
 		res, _ := p.do("GET", "/resourcesync/resourcelist.xml", "")
 		return res.StatusCode == 503
 	})
 	var said string
-	p.within(25*time.Second, "the state says so", func() bool {
+	p.within("the state says so", func() bool {
 		said = outputOf(t, append([]string{"confirm-deletions", "proxy", "--upstream", upstream, "--base-url", "http://" + nginxHost + "/"}, "--state", state)...)
 		return strings.HasPrefix(said, "Confirmed")
 	})
-	p.within(60*time.Second, "all are reported as deleted", func() bool { return len(p.deleted()) == 100 && len(p.listed()) == 0 })
+	p.within("all are reported as deleted", func() bool { return len(p.deleted()) == 100 && len(p.listed()) == 0 })
 	if log := p.stderr.String(); strings.Contains(log, "broke its contract") {
 		t.Errorf("log:\n%s", log)
 	}
@@ -101,7 +101,7 @@ func TestNginxConfirmedWhileStopped(t *testing.T) {
 	p := startProxy(t, upstream, "http://"+nginxHost+"/", flags...)
 	p.stdout.await("Ready")
 	closePages()
-	p.within(25*time.Second, "the set is hidden", p.isHidden)
+	p.within("the set is hidden", p.isHidden)
 	p.stop()
 
 	p = startProxy(t, upstream, "http://"+nginxHost+"/", append(flags, "--revisit", "0", "--rescan", "1h")...)
@@ -115,7 +115,7 @@ func TestNginxConfirmedWhileStopped(t *testing.T) {
 		t.Fatalf("said %q", said)
 	}
 	p = startProxy(t, upstream, "http://"+nginxHost+"/", flags...)
-	p.within(60*time.Second, "all are reported as deleted", func() bool { return len(p.deleted()) == 100 && len(p.listed()) == 0 })
+	p.within("all are reported as deleted", func() bool { return len(p.deleted()) == 100 && len(p.listed()) == 0 })
 }
 
 // TestNginxConfirmedWithoutVisits has a proxy that visits no pages. After a confirmation, it requests
@@ -132,12 +132,12 @@ func TestNginxConfirmedWithoutVisits(t *testing.T) {
 	p.stop()
 	closePages()
 	p = startProxy(t, upstream, "http://"+nginxHost+"/", flags...)
-	p.within(25*time.Second, "the set is hidden", p.isHidden)
-	p.within(25*time.Second, "the state says so", func() bool {
+	p.within("the set is hidden", p.isHidden)
+	p.within("the state says so", func() bool {
 		said := outputOf(t, "confirm-deletions", "proxy", "--upstream", upstream, "--base-url", "http://"+nginxHost+"/", "--state", state)
 		return strings.HasPrefix(said, "Confirmed")
 	})
-	p.within(60*time.Second, "all are reported as deleted", func() bool { return len(p.deleted()) == 100 && len(p.listed()) == 0 })
+	p.within("all are reported as deleted", func() bool { return len(p.deleted()) == 100 && len(p.listed()) == 0 })
 }
 
 // TestNginxReplicas has two proxies with one state in PostgreSQL. One finds out that its set must be
@@ -157,13 +157,13 @@ func TestNginxReplicas(t *testing.T) {
 	time.Sleep(3 * 2 * time.Second) // the idle one has requested its sample
 	closePages()
 	for _, p := range []*proxied{visiting, idle} {
-		p.within(25*time.Second, "the set is hidden", p.isHidden)
+		p.within("the set is hidden", p.isHidden)
 	}
 	said := outputOf(t, "confirm-deletions", "proxy", "--upstream", upstream, "--base-url", "http://"+nginxHost+"/", "--state", state)
 	if !strings.HasPrefix(said, "Confirmed") {
 		t.Fatalf("said %q", said)
 	}
 	for _, p := range []*proxied{visiting, idle} {
-		p.within(60*time.Second, "all are reported as deleted", func() bool { return len(p.deleted()) == 100 && len(p.listed()) == 0 })
+		p.within("all are reported as deleted", func() bool { return len(p.deleted()) == 100 && len(p.listed()) == 0 })
 	}
 }

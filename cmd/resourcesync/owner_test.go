@@ -33,7 +33,7 @@ func TestOwnerNotRecorded(t *testing.T) {
 	client := newCrawler(t) // by one connection
 	health := func(want int) {
 		t.Helper()
-		for deadline := time.Now().Add(90 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		for deadline := time.Now().Add(needs.Patience); ; time.Sleep(20 * time.Millisecond) {
 			body, status := client.get(p.site + "resourcesync/healthz")
 			if status == want {
 				return
@@ -56,7 +56,7 @@ func TestOwnerNotRecorded(t *testing.T) {
 
 	sql(t, state, "DROP TRIGGER full")
 	p.stderr.await("origin of the set recorded")
-	for deadline := time.Now().Add(90 * time.Second); p.listed() != "a.txt b.txt"; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); p.listed() != "a.txt b.txt"; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("listed: %q\n%s", p.listed(), p.stderr)
 		}

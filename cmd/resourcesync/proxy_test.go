@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // A proxied website is one that run stands in front of. Requests for its public URL
@@ -100,13 +102,13 @@ func (p *proxied) changes() (changes []string) {
 	return changes
 }
 
-// within waits until what it asks for is so, and returns how long that took.
-func (p *proxied) within(limit time.Duration, what string, isSo func() bool) time.Duration {
+// within waits until a condition holds, and returns how long that took.
+func (p *proxied) within(what string, isSo func() bool) time.Duration {
 	p.t.Helper()
 	began := time.Now()
 	for !isSo() {
-		if time.Since(began) > limit {
-			p.t.Fatalf("not within %v: %s\nlisted %q\nchanges %q\n%s", limit, what, p.listed(), p.changes(), p.stderr)
+		if time.Since(began) > needs.Patience {
+			p.t.Fatalf("never: %s\nlisted %q\nchanges %q\n%s", what, p.listed(), p.changes(), p.stderr)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -178,16 +180,16 @@ func TestProxy(t *testing.T) {
 	}
 
 	p.do("PUT", "/b", "<html><head></head>b")
-	took := p.within(20*time.Second, "/b is listed", func() bool { return slices.Contains(listed(), "/b") })
+	took := p.within("/b is listed", func() bool { return slices.Contains(listed(), "/b") })
 	t.Logf("created after %v", took)
 	p.do("PUT", "/b", "<html><head></head>other")
-	p.within(20*time.Second, "/b is updated", func() bool {
+	p.within("/b is updated", func() bool {
 		return slices.ContainsFunc(p.entries("/resourcesync/changelist.xml"), func(e entry) bool {
 			return e.Metadata.Change == "updated" && strings.HasSuffix(e.Loc, "/b")
 		})
 	})
 	p.do("DELETE", "/b", "")
-	p.within(20*time.Second, "/b is gone", func() bool { return !slices.Contains(listed(), "/b") })
+	p.within("/b is gone", func() bool { return !slices.Contains(listed(), "/b") })
 
 	mu.Lock()
 	pages["/c"] = "<html>behind the proxy's back"
@@ -198,7 +200,7 @@ func TestProxy(t *testing.T) {
 	if res, _ := p.do("POST", "/resourcesync/ping", "url=https://www.example.org/c", "Authorization: Bearer secret"); res.StatusCode != 202 {
 		t.Errorf("a ping: %s", res.Status)
 	}
-	p.within(20*time.Second, "/c is listed", func() bool { return slices.Contains(listed(), "/c") })
+	p.within("/c is listed", func() bool { return slices.Contains(listed(), "/c") })
 }
 
 func TestProxyFlags(t *testing.T) {

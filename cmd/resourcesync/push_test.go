@@ -63,7 +63,7 @@ func (s *served) awaitReplica(d *subscriber.Subscriber) {
 		}
 		return true
 	}
-	for deadline := time.Now().Add(time.Minute); !same(d.Taken()); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); !same(d.Taken()); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			s.t.Fatalf("notifications have made\n%v\nwant\n%v", replayed(s.t, d.Taken()), want)
 		}
@@ -138,7 +138,7 @@ func TestPushOverRestarts(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)
 	folder := t.TempDir()
-	flags := append([]string{"--state", t.TempDir() + "/state", "--listen", freeAddress(t)}, loopback...)
+	flags := append([]string{"--state", t.TempDir() + "/state", "--listen", needs.Address(t)}, loopback...)
 	p := startProcess(t, folder, flags...)
 	p.stdout.await("Ready")
 	var hold atomic.Bool

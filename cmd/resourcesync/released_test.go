@@ -17,6 +17,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
@@ -80,13 +81,13 @@ sets:
 		replaced = append(replaced, watchReplaced(p.now.Load(), "kept")...)
 		configure(version)
 		reloads <- syscall.SIGHUP
-		for deadline := time.Now().Add(time.Minute); p.now.Load().site.pageSize != 1000+version; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(needs.Patience); p.now.Load().site.pageSize != 1000+version; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatal("not reloaded")
 			}
 		}
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); ; time.Sleep(10 * time.Millisecond) {
 		runtime.GC()
 		var left []string
 		for _, part := range replaced {

@@ -269,7 +269,7 @@ func TestReload(t *testing.T) {
 			t.Errorf("%s: %v", set, err)
 		}
 	}
-	for deadline := time.Now().Add(30 * time.Second); overSocket.Load() < int64(written); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); overSocket.Load() < int64(written); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d of %d changes over the WebSocket", overSocket.Load(), written)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // documents returns every document of the Source: its entity tag and its text by
@@ -60,7 +61,7 @@ func (s *served) settle() {
 // until waits until something holds.
 func (s *served) until(what string, holds func() bool) {
 	s.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); !holds(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			s.t.Fatalf("not true: %s\n%s", what, s.stderr)
 		}

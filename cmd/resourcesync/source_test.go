@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -104,12 +105,12 @@ func TestSource(t *testing.T) {
 		write(t, filepath.Join(folder, name), "content of "+name)
 	}
 	write(t, filepath.Join(at, "papers", "paper.txt"), "a paper")
-	source := freeAddress(t)
+	source := needs.Address(t)
 	library := func() *served {
 		return startReady(t, folder, "--listen", source, "--base-url", "http://"+source+"/", "--websocket", "--state", filepath.Join(at, "library.db"))
 	}
 	l := library()
-	a := &aggregated{t: t, library: "http://" + source + "/", address: freeAddress(t), file: filepath.Join(at, "site.yaml"), at: at}
+	a := &aggregated{t: t, library: "http://" + source + "/", address: needs.Address(t), file: filepath.Join(at, "site.yaml"), at: at}
 	write(t, a.file, a.text(1000))
 	a.process = startRun(t, a.file)
 	a.stdout.await("Ready: 5 resources are listed in 2 sets")

@@ -38,7 +38,7 @@ func refused(t *testing.T, folder string, flags ...string) string {
 func failing(t *testing.T, want int, args ...string) string {
 	t.Helper()
 	// A command that is not refused would run for ever.
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), needs.Patience)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
 	status := run(ctx, args, &stdout, &stderr)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -59,11 +58,8 @@ type interfered struct {
 }
 
 func newInterfered(t *testing.T, e *tableEngine, seed uint64) *interfered {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	must(t, l.Close())
 	i := &interfered{
-		tableEngine: e, t: t, rnd: rand.New(rand.NewPCG(seed, 23)), listen: l.Addr().String(),
+		tableEngine: e, t: t, rnd: rand.New(rand.NewPCG(seed, 23)), listen: needs.Address(t),
 		where: "hidden = 0", witness: filepath.Join(t.TempDir(), "witness"), copy: filepath.Join(t.TempDir(), "copy"),
 	}
 	i.website = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -360,7 +356,7 @@ func (i *interfered) compare(round string) (from string) {
 // have missed something, and in MariaDB, where comparisons find it, never.
 // RESOURCESYNC_ROUNDS says how many rounds there are.
 func TestTableInterfered(t *testing.T) {
-	rounds := sizeFrom("RESOURCESYNC_ROUNDS", 10)
+	rounds := sizeFrom("RESOURCESYNC_ROUNDS", 5)
 	seed := rand.Uint64()
 	tableEngines(t, func(t *testing.T, e *tableEngine) {
 		t.Parallel() // most of the time is spent waiting for the next proof

@@ -63,11 +63,9 @@ func newDatabaseServer(t *testing.T, name string) (s *databaseServer, folder str
 		must(t, os.Chown(folder, uid, gid))
 		s.as.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := net.ResolveTCPAddr("tcp", needs.Address(t))
 	must(t, err)
-	port = listener.Addr().(*net.TCPAddr).Port
-	must(t, listener.Close())
-	return s, folder, port
+	return s, folder, address.Port
 }
 
 // install runs the program that makes the folder of a server. Where it is installed without what
@@ -85,7 +83,7 @@ func (s *databaseServer) install(program string, args ...string) {
 // one may keep it from starting.
 func (s *databaseServer) start() {
 	s.t.Helper()
-	for until := time.Now().Add(2 * time.Minute); time.Now().Before(until); {
+	for until := time.Now().Add(needs.Patience); time.Now().Before(until); {
 		log, err := os.OpenFile(s.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
 		must(s.t, err)
 		s.process = exec.Command(s.command[0], s.command[1:]...)
@@ -162,7 +160,7 @@ func TestTableServerKilled(t *testing.T) {
 			s := startTableStorm(t, e, changes)
 			healthz := func(want int) {
 				t.Helper()
-				for until := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+				for until := time.Now().Add(needs.Patience); ; time.Sleep(50 * time.Millisecond) {
 					res, err := http.Get(s.publisher.site + "resourcesync/healthz")
 					must(t, err)
 					res.Body.Close()

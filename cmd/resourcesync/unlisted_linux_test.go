@@ -88,7 +88,7 @@ func (p *process) checkMemory() {
 // ask sends a request from an address of this computer, and returns the status and
 // how many bytes came.
 func (c *crowd) ask(ctx context.Context, from, method, url string) (status int, n int64, err error) {
-	client := http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{
+	client := http.Client{Timeout: needs.Patience, Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext:       (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).DialContext,
 	}}
@@ -127,7 +127,7 @@ func TestD16_UnlistedPackagesKeepToBudget(t *testing.T) {
 			_, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", path, c.host())
 			must(t, err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(needs.Size(1, 4))*time.Second)
 		var (
 			all      sync.WaitGroup
 			statuses sync.Map
@@ -198,7 +198,7 @@ func TestD19_UnlistedRangesRefusedFirst(t *testing.T) {
 	}
 	var longest time.Duration
 	asked := 0
-	for end := time.Now().Add(6 * time.Second); time.Now().Before(end) || refused.Load() == 0 && time.Now().Before(end.Add(20*time.Second)); {
+	for end := time.Now().Add(6 * time.Second); time.Now().Before(end) || refused.Load() == 0 && time.Now().Before(end.Add(needs.Patience)); {
 		c.write(fileName(asked%c.files), fmt.Sprint("changed ", asked))
 		for method, url := range map[string]string{
 			http.MethodGet:  capabilities["resourcelist"],

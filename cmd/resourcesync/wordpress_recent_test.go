@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
@@ -56,11 +55,11 @@ func TestWordPressRecent(t *testing.T) {
 	for _, id := range []string{privateID, unlistedID, listedID} {
 		site.write(site.proxied, "POST", id, url.Values{"content": {"second"}}, 200)
 	}
-	took := asks.within(20*time.Second, "an edit is published", func() bool { return slices.Contains(asks.changes(), "updated "+listed) })
+	took := asks.within("an edit is published", func() bool { return slices.Contains(asks.changes(), "updated "+listed) })
 	t.Log("updated:", took)
 	name(listed, later, private)
 	for _, p := range []*proxied{asks, none} { // another scan has ended
-		p.within(20*time.Second, "a page of the sitemap is listed", func() bool { return slices.Contains(p.listed(), later) })
+		p.within("a page of the sitemap is listed", func() bool { return slices.Contains(p.listed(), later) })
 		if got := p.listed(); slices.Contains(got, unlisted) || slices.Contains(got, private) {
 			t.Errorf("%q are listed", got)
 		}

@@ -86,22 +86,21 @@ func TestWordPress(t *testing.T) {
 
 	// What is written through the proxy.
 	created := write("POST", posts, url.Values{"title": {"News"}, "content": {"first"}, "status": {"publish"}}, 201)
-	took := p.within(soon, "a post is created", func() bool { return slices.Contains(p.changes(), "created /news/") })
+	took := p.within("a post is created", func() bool { return slices.Contains(p.changes(), "created /news/") })
 	t.Log("created:", took)
 	id := posts + "/" + strconv.Itoa(created.ID)
 	write("POST", id, url.Values{"content": {"second"}}, 200)
-	took = p.within(soon, "a post is updated", func() bool { return slices.Contains(p.changes(), "updated /news/") })
+	took = p.within("a post is updated", func() bool { return slices.Contains(p.changes(), "updated /news/") })
 	t.Log("updated:", took)
 	write("DELETE", id, nil, 200) // into the trash
-	// A scan finds the deletion, and a scan rests for four times its duration. That exceeds
-	// soon on a busy machine, but not the time until the next rescan.
-	took = p.within(6*soon, "a post is deleted", func() bool { return slices.Contains(p.changes(), "deleted /news/") })
+	// A scan finds the deletion long before the next rescan.
+	took = p.within("a post is deleted", func() bool { return slices.Contains(p.changes(), "deleted /news/") })
 	t.Log("deleted:", took)
 
 	// What is written behind its back, and through forms.
 	written := site.write(site.proxied, "POST", posts, url.Values{"title": {"Behind"}, "status": {"publish"}}, 201) // an earlier run may have left one of the same title
 	p.ping()
-	p.within(20*time.Second, "the next scan finds a post", has(strings.TrimPrefix(written.Link, "http://wordpress.example")))
+	p.within("the next scan finds a post", has(strings.TrimPrefix(written.Link, "http://wordpress.example")))
 
 	for _, path := range p.listed() {
 		if strings.Contains(path, "secret") || path == "/news/" {
@@ -160,7 +159,7 @@ func testMaintenance(t *testing.T, p *proxied, folder string) {
 	must(t, os.WriteFile(file, []byte("<?php $upgrading = time();"), 0o644))
 	defer os.Remove(file)
 	p.ping()
-	p.within(20*time.Second, "a scan fails", func() bool { return strings.Contains(p.stderr.String(), "scan failed") })
+	p.within("a scan fails", func() bool { return strings.Contains(p.stderr.String(), "scan failed") })
 	if got := p.listed(); !slices.Equal(got, before) {
 		t.Errorf("in maintenance %q are listed, %q before", got, before)
 	}

@@ -17,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // A buffer is safe for concurrent use.
@@ -34,7 +36,7 @@ func (b *buffer) Write(p []byte) (int, error) {
 // await returns the text when it has a whole line.
 func (b *buffer) await(t *testing.T) string {
 	t.Helper()
-	for range 5000 {
+	for deadline := time.Now().Add(needs.Patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		b.mu.Lock()
 		text := b.b.String()
 		b.mu.Unlock()
