@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/digest"
 	"github.com/resourcesync-go/resourcesync/internal/tree"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -118,13 +119,10 @@ func (r *entryRules) addSums(e *rsxml.Entry) {
 	r.ordered = r.ordered*31 + sum
 }
 
-// digestLengths are the lengths of digests in bytes.
-var digestLengths = map[string]int{"md5": 16, "sha-1": 20, "sha-256": 32, "sha-384": 48, "sha-512": 64}
-
-// isDigest reports whether the digest of h can be one of its algorithm.
+// isDigest reports whether the digest of h can be one of its algorithm, in hexadecimal.
 func isDigest(h resourcesync.Hash) bool {
-	want, known := digestLengths[h.Algorithm]
-	return !known || len(h.Digest) == 2*want && strings.Trim(h.Digest, "0123456789abcdefABCDEF") == ""
+	want := digest.Size(h.Algorithm)
+	return want == 0 || len(h.Digest) == 2*want && strings.Trim(h.Digest, "0123456789abcdefABCDEF") == ""
 }
 
 func (r *entryRules) checkHashes(hashes []resourcesync.Hash, at place) {
@@ -137,7 +135,7 @@ func (r *entryRules) checkHashes(hashes []resourcesync.Hash, at place) {
 			r.algorithm = h.Algorithm
 		}
 		if !isDigest(h) {
-			r.add("hash-digest", at, "", "the digest of %s is %.100q, not %d hexadecimal digits", h.Algorithm, h.Digest, 2*digestLengths[h.Algorithm])
+			r.add("hash-digest", at, "", "the digest of %s is %.100q, not %d hexadecimal digits", h.Algorithm, h.Digest, 2*digest.Size(h.Algorithm))
 		}
 	}
 	if !common {

@@ -4,15 +4,9 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
-	"crypto/md5"
-	"crypto/sha1"
-	"crypto/sha256"
-	"crypto/sha512"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"path"
 	"slices"
@@ -20,7 +14,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/internal/fetch"
+	"github.com/resourcesync-go/resourcesync/internal/digest"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -203,10 +197,6 @@ func (p *pack) unlisted() {
 	}
 }
 
-var algorithms = map[string]func() hash.Hash{
-	"md5": md5.New, "sha-1": sha1.New, "sha-256": sha256.New, "sha-384": sha512.New384, "sha-512": sha512.New,
-}
-
 // compare compares a file with its entry.
 func (p *pack) compare(m member) {
 	f := p.files[m.name]
@@ -214,17 +204,10 @@ func (p *pack) compare(m member) {
 		p.skip("%s in %s was not compared with its entry: it has more than %d bytes", m.name, p.name, p.options.MaxContent)
 		return
 	}
-	sums := make(map[string]hash.Hash)
-	writers := []io.Writer{io.Discard}
-	for _, h := range m.want.Hashes {
-		if made := algorithms[h.Algorithm]; made != nil {
-			sums[h.Algorithm] = made()
-			writers = append(writers, sums[h.Algorithm])
-		}
-	}
+	sums := digest.NewSums(m.want.Hashes...)
 	r, err := f.Open()
 	if err == nil {
-		_, err = io.Copy(io.MultiWriter(writers...), r)
+		_, err = io.Copy(sums, r)
 		r.Close()
 	}
 	if err != nil {
@@ -232,12 +215,8 @@ func (p *pack) compare(m member) {
 		return
 	}
 	p.resources.Add(1)
-	for _, h := range m.want.Hashes {
-		if sum := sums[h.Algorithm]; sum != nil {
-			if got := hex.EncodeToString(sum.Sum(nil)); !fetch.SameDigest(got, h.Digest) {
-				p.add("package-file-content", m.at, "", "the %s of %q is %s, but the manifest says %s", h.Algorithm, m.name, got, h.Digest)
-			}
-		}
+	if d := digest.Differ(sums.Hashes(), m.want.Hashes); d != nil {
+		p.add("package-file-content", m.at, "", "the %s of %q is %s, but the manifest says %s", d.Want.Algorithm, m.name, d.Have.Digest, d.Want.Digest)
 	}
 }
 

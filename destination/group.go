@@ -10,6 +10,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/destination/internal/state"
+	"github.com/resourcesync-go/resourcesync/internal/digest"
 	"github.com/resourcesync-go/resourcesync/internal/fetch"
 )
 
@@ -107,7 +108,7 @@ func (g *group) finish(ctx context.Context, t *task) error {
 // may have ended after it had stored another one.
 func (t *task) confirms() bool {
 	return t.Known && t.Change.Resource.LastModified.Equal(t.Have.LastMod) && !t.Change.Datetime.After(t.Have.Datetime) &&
-		fetch.Agree(t.Have.Hashes, t.content.Hashes)
+		digest.Agree(t.Have.Hashes, t.content.Hashes)
 }
 
 // delete deletes the copy of a resource, if there is one. What is in its place otherwise belongs

@@ -6,7 +6,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/destination/internal/localname"
 	"github.com/resourcesync-go/resourcesync/destination/internal/state"
-	"github.com/resourcesync-go/resourcesync/internal/fetch"
+	"github.com/resourcesync-go/resourcesync/internal/digest"
 )
 
 // freePath returns a path for a new copy. If one with a readable name may be free once the
@@ -36,7 +36,7 @@ func (t *task) shown(path string) *state.Resource {
 	if c == nil {
 		return have // adopted, because the entry has its hash
 	}
-	if t.Doubt == state.DoubtDeletion && t.Known && (c.NotModified || fetch.Agree(t.Have.Hashes, c.Hashes)) {
+	if t.Doubt == state.DoubtDeletion && t.Known && (c.NotModified || digest.Agree(t.Have.Hashes, c.Hashes)) {
 		have.LastMod, have.Length = t.Have.LastMod, t.Have.Length // the version is the one that it was
 	}
 	if !c.NotModified {

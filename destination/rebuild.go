@@ -9,7 +9,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/destination/internal/state"
-	"github.com/resourcesync-go/resourcesync/internal/fetch"
+	"github.com/resourcesync-go/resourcesync/internal/digest"
 )
 
 // openState opens the state. To rebuild it, one that is damaged is put aside before.
@@ -66,12 +66,12 @@ func (t *task) adopt(ctx context.Context, r *run) (done bool, err error) {
 			return true, err
 		}
 		f := found{path: path}
-		f.size, f.hashes, err = fetch.Sum(content, res.Hashes)
+		f.size, f.hashes, err = digest.Of(content, res.Hashes)
 		content.Close()
 		if err != nil {
 			return true, fmt.Errorf("reading %s: %w", path, err)
 		}
-		comparable, same := fetch.Compare(f.hashes, res.Hashes)
+		comparable, same := digest.Compare(f.hashes, res.Hashes)
 		switch length, known := res.Length.Bytes(); {
 		case known && length != f.size, comparable && !same:
 			t.rebuild.other = path
@@ -91,7 +91,7 @@ func (t *task) adopt(ctx context.Context, r *run) (done bool, err error) {
 // compare looks for the content that has been received in the copy.
 func (t *task) compare(r *run) error {
 	for _, f := range t.rebuild.unsure {
-		if fetch.Agree(f.hashes, t.content.Hashes) {
+		if digest.Agree(f.hashes, t.content.Hashes) {
 			t.rebuild.adopted = &f
 			return nil
 		}

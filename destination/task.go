@@ -7,6 +7,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/destination/internal/state"
+	"github.com/resourcesync-go/resourcesync/internal/digest"
 	"github.com/resourcesync-go/resourcesync/internal/fetch"
 	"github.com/resourcesync-go/resourcesync/internal/tree"
 )
@@ -136,7 +137,7 @@ func (t *task) download(ctx context.Context, r *run) (*fetch.Content, error) {
 		return nil, tree.ErrUnreadable
 	}
 	want := fetch.Want{URI: res.URI, Length: res.Length, Hashes: res.Hashes, Encoding: res.Encoding, Max: r.maxResource()}
-	if t.Known && (len(res.Hashes) == 0 || fetch.Agree(t.Have.Hashes, res.Hashes)) {
+	if t.Known && (len(res.Hashes) == 0 || digest.Agree(t.Have.Hashes, res.Hashes)) {
 		want.Known = t.Have.Validators
 		if length, known := res.Length.Bytes(); known && length != t.Have.Size {
 			want.Known.LastModified = "" // another version of the same second, or of an earlier one

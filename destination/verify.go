@@ -15,7 +15,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/destination/internal/state"
-	"github.com/resourcesync-go/resourcesync/internal/fetch"
+	"github.com/resourcesync-go/resourcesync/internal/digest"
 )
 
 // verifies is the number of contents of the Sink that are read at a time.
@@ -96,5 +96,5 @@ func (r *contentReader) whole(ctx context.Context, m *state.Member) (bool, error
 			return false, err
 		}
 	}
-	return size == m.Size && fetch.Agree([]resourcesync.Hash{{Algorithm: "sha-256", Digest: hex.EncodeToString(r.sum.Sum(nil))}}, m.Hashes), nil
+	return size == m.Size && digest.Agree([]resourcesync.Hash{{Algorithm: "sha-256", Digest: hex.EncodeToString(r.sum.Sum(nil))}}, m.Hashes), nil
 }

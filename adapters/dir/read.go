@@ -2,7 +2,6 @@ package dir
 
 import (
 	"context"
-	"crypto/md5"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -11,10 +10,12 @@ import (
 	"hash/crc32"
 	"io"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/digest"
 )
 
 // bufferSize is the size of one read: large enough that system calls do not matter,
@@ -42,14 +43,10 @@ func algorithmsOf(names []string) ([]algorithm, error) {
 		if slices.Contains(names[:i], name) {
 			return nil, fmt.Errorf("dir: duplicate hash algorithm %q", name)
 		}
-		switch name {
-		case "md5":
-			algorithms = append(algorithms, algorithm{name, md5.New})
-		case "sha-256":
-			algorithms = append(algorithms, algorithm{name, sha256.New})
-		default:
-			return nil, fmt.Errorf(`dir: unknown hash algorithm %q, want "md5" or "sha-256"`, name)
+		if digest.New(name) == nil {
+			return nil, fmt.Errorf("dir: unknown hash algorithm %q; the algorithms are %s", name, strings.Join(digest.Algorithms(), ", "))
 		}
+		algorithms = append(algorithms, algorithm{name, func() hash.Hash { return digest.New(name) }})
 	}
 	return algorithms, nil
 }

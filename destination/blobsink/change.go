@@ -1,12 +1,9 @@
 package blobsink
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"io"
-
 	"bytes"
 	"context"
+	"io"
 	"mime"
 	"net/http"
 	"os"
@@ -17,7 +14,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/destination"
-	"github.com/resourcesync-go/resourcesync/internal/fetch"
+	"github.com/resourcesync-go/resourcesync/internal/digest"
 )
 
 // A change is an upload of a text or a file, or a deletion.
@@ -73,11 +70,9 @@ func (s *Sink) uncertain(ctx context.Context, c *change, failure error) error {
 	if resourcesync.Bytes(content.Size()) != c.Resource.Length {
 		return foreign(key)
 	}
-	sum := sha256.New()
-	if _, err := io.Copy(sum, content); err != nil {
+	if _, hashes, err := digest.Of(content, nil); err != nil {
 		return wrap(key, failure)
-	}
-	if !fetch.Agree([]resourcesync.Hash{{Algorithm: "sha-256", Digest: hex.EncodeToString(sum.Sum(nil))}}, c.Resource.Hashes) {
+	} else if !digest.Agree(hashes, c.Resource.Hashes) {
 		return foreign(key)
 	}
 	return nil

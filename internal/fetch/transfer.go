@@ -2,15 +2,8 @@ package fetch
 
 import (
 	"context"
-	"crypto/md5"
-	"crypto/sha1"
-	"crypto/sha256"
-	"crypto/sha512"
-	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"net/http"
 	"os"
@@ -21,7 +14,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/digest"
 )
 
 // A transfer is a download, in one or several attempts.
@@ -31,36 +24,19 @@ type transfer struct {
 	content   *Content
 	size      int64
 	validator string // for If-Range; "" if the transfer cannot be resumed
-	hashes    map[string]hash.Hash
+	sums      *digest.Sums
 }
 
 func newTransfer(folder Folder, w Want) *transfer {
 	return &transfer{want: w, name: filepath.Join(folder.Name, partialName(w.URI)), content: &Content{folder: folder}}
 }
 
-var algorithms = map[string]func() hash.Hash{
-	"md5": md5.New, "sha-1": sha1.New, "sha-256": sha256.New, "sha-384": sha512.New384, "sha-512": sha512.New,
-}
-
-// algorithm returns the name of an algorithm as RFC 3230 and the specification write it.
-func algorithm(name string) string {
-	name = strings.ToLower(name)
-	if rest, ok := strings.CutPrefix(name, "sha"); ok && rest != "" && rest[0] != '-' {
-		name = "sha-" + rest
-	}
-	return name
-}
-
 // restart discards the bytes read so far.
 func (t *transfer) restart() error {
 	t.size, t.validator = 0, ""
 	t.content.data = t.content.data[:0]
-	t.hashes = map[string]hash.Hash{"sha-256": sha256.New()}
-	for _, h := range t.want.Hashes {
-		if name := algorithm(h.Algorithm); algorithms[name] != nil {
-			t.hashes[name] = algorithms[name]()
-		}
-	}
+	t.sums = digest.NewSums(t.want.Hashes...)
+	t.sums.Add("sha-256")
 	if f := t.content.file; f != nil {
 		if err := t.before("truncate"); err != nil {
 			return err
@@ -88,18 +64,9 @@ func (t *transfer) reopen(fresh bool) error {
 		return nil
 	}
 	t.content.file = f
-	n, err := io.Copy(t.sum(), f)
+	n, err := io.Copy(t.sums, f)
 	t.size, t.validator = n, string(validator)
 	return err
-}
-
-// sum returns a writer to all hashes.
-func (t *transfer) sum() io.Writer {
-	writers := make([]io.Writer, 0, len(t.hashes))
-	for _, h := range t.hashes {
-		writers = append(writers, h)
-	}
-	return io.MultiWriter(writers...)
 }
 
 // abandon ends a transfer that has failed. A partial file stays if it can be resumed.
@@ -215,11 +182,10 @@ var buffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 func (t *transfer) read(r io.Reader) error {
 	buf := buffers.Get().(*[64 << 10]byte)[:]
 	defer buffers.Put((*[64 << 10]byte)(buf))
-	sum := t.sum()
 	want, known := t.want.Length.Bytes()
 	for {
 		n, err := r.Read(buf)
-		sum.Write(buf[:n])
+		t.sums.Write(buf[:n])
 		if failed := t.write(buf[:n]); failed != nil {
 			return failed
 		}
@@ -300,71 +266,9 @@ func (t *transfer) verify() error {
 	if want, known := t.want.Length.Bytes(); known && want != t.size {
 		return &MismatchError{"length", strconv.FormatInt(t.size, 10), strconv.FormatInt(want, 10)}
 	}
-	for name, h := range t.hashes {
-		t.content.Hashes = append(t.content.Hashes, resourcesync.Hash{Algorithm: name, Digest: hex.EncodeToString(h.Sum(nil))})
-	}
-	for _, want := range t.want.Hashes {
-		for _, got := range t.content.Hashes {
-			if got.Algorithm == algorithm(want.Algorithm) && !SameDigest(got.Digest, want.Digest) {
-				return &MismatchError{got.Algorithm, got.Digest, want.Digest}
-			}
-		}
+	t.content.Hashes = t.sums.Hashes()
+	if differ := digest.Differ(t.content.Hashes, t.want.Hashes); differ != nil {
+		return &MismatchError{differ.Have.Algorithm, differ.Have.Digest, differ.Want.Digest}
 	}
 	return nil
-}
-
-// SameDigest reports whether want, which a list says, is the digest got in hexadecimal. Some
-// Sources write upper case, and some base64.
-func SameDigest(got, want string) bool {
-	if strings.EqualFold(got, want) {
-		return true
-	}
-	raw, err := base64.StdEncoding.DecodeString(want)
-	return err == nil && hex.EncodeToString(raw) == got
-}
-
-// IsDigest reports whether the digest of h can be one of its algorithm, as SameDigest compares
-// them. A hash of an unknown algorithm can.
-func IsDigest(h resourcesync.Hash) bool {
-	size, known := digestSizes[algorithm(h.Algorithm)]
-	if !known {
-		return true
-	}
-	switch len(h.Digest) {
-	case hex.EncodedLen(size):
-		return strings.Trim(h.Digest, "0123456789abcdefABCDEF") == ""
-	case base64.StdEncoding.EncodedLen(size):
-		raw, err := base64.StdEncoding.DecodeString(h.Digest)
-		return err == nil && len(raw) == size
-	}
-	return false
-}
-
-// digestSizes are the sizes of digests in bytes.
-var digestSizes = map[string]int{
-	"md5": md5.Size, "sha-1": sha1.Size, "sha-256": sha256.Size, "sha-384": sha512.Size384, "sha-512": sha512.Size,
-}
-
-// Agree reports whether the hashes of a copy agree with those that a list says: at least
-// one is comparable, and none differs.
-func Agree(have, want []resourcesync.Hash) bool {
-	comparable, same := Compare(have, want)
-	return comparable && same
-}
-
-// Compare reports whether hashes are comparable, because there are some of the same
-// algorithm, and whether none of these differs.
-func Compare(have, want []resourcesync.Hash) (comparable, same bool) {
-	for _, w := range want {
-		for _, h := range have {
-			if algorithm(h.Algorithm) != algorithm(w.Algorithm) {
-				continue
-			}
-			if !SameDigest(h.Digest, w.Digest) {
-				return true, false
-			}
-			comparable = true
-		}
-	}
-	return comparable, true
 }

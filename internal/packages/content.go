@@ -2,13 +2,8 @@ package packages
 
 import (
 	"context"
-	"crypto/md5"
-	"crypto/sha1"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"sync"
@@ -16,6 +11,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/checked"
+	"github.com/resourcesync-go/resourcesync/internal/digest"
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 )
 
@@ -175,19 +171,12 @@ func (pl *Planner[S]) read(ctx context.Context, content *Content, it *item) (siz
 	progress := progress{time.AfterFunc(pl.options.ReadTimeout, cancel), pl.options.ReadTimeout}
 	defer progress.timer.Stop()
 
-	sinks := []io.Writer{progress}
-	sums := make([]hash.Hash, len(it.Resource.Hashes)) // nil for other algorithms
-	for i, h := range it.Resource.Hashes {
-		if of := hashes[h.Algorithm]; of != nil {
-			sums[i] = of()
-			sinks = append(sinks, sums[i])
-		}
-	}
+	sums := digest.NewSums(it.Resource.Hashes...)
 	pl.counters.Read.Add(1)
 	opened, err := content.open(ctx, it)
 	if err == nil {
 		defer opened.Close()
-		size, crc, err = virtualzip.Checksum(ctx, io.TeeReader(opened, io.MultiWriter(sinks...)))
+		size, crc, err = virtualzip.Checksum(ctx, io.TeeReader(opened, io.MultiWriter(progress, sums)))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, 0, &mismatchError{it.Resource.URI, err}
@@ -198,19 +187,11 @@ func (pl *Planner[S]) read(ctx context.Context, content *Content, it *item) (siz
 	if length, ok := it.Resource.Length.Bytes(); ok && length != size {
 		return 0, 0, &mismatchError{it.Resource.URI, fmt.Errorf("it has %d bytes, not %d", size, length)}
 	}
-	for i, h := range it.Resource.Hashes {
-		if sums[i] == nil {
-			continue
-		}
-		if got := hex.EncodeToString(sums[i].Sum(nil)); got != h.Digest {
-			return 0, 0, &mismatchError{it.Resource.URI, fmt.Errorf("its hash is %s:%s, not %v", h.Algorithm, got, h)}
-		}
+	if differ := digest.Differ(sums.Hashes(), it.Resource.Hashes); differ != nil {
+		return 0, 0, &mismatchError{it.Resource.URI, fmt.Errorf("its hash is %v, not %v", differ.Have, differ.Want)}
 	}
 	return size, crc, nil
 }
-
-// hashes are the algorithms that are verified.
-var hashes = map[string]func() hash.Hash{"md5": md5.New, "sha-1": sha1.New, "sha-256": sha256.New}
 
 // progress postpones a time limit whenever something is written to it.
 type progress struct {

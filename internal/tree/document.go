@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/digest"
 	"github.com/resourcesync-go/resourcesync/internal/fetch"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -69,7 +70,7 @@ func (d *Document) yieldNameless(yield func(rsxml.Entry, error) bool) bool {
 // checkHashes removes the hashes of e that cannot be compared with any content.
 func (d *Document) checkHashes(e *rsxml.Entry) {
 	e.Metadata.Hashes = slices.DeleteFunc(e.Metadata.Hashes, func(h resourcesync.Hash) bool {
-		if fetch.IsDigest(h) {
+		if digest.Is(h) {
 			return false
 		}
 		d.deviate("hash-digest", "Core 7", fmt.Sprintf("the digest of %.100s is %.100q, and is ignored", h.Algorithm, h.Digest))

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/internal/fetch"
+	"github.com/resourcesync-go/resourcesync/internal/digest"
 )
 
 // A verdict is how a change relates to the recorded state of its resource.
@@ -230,7 +230,7 @@ func latest(a, b time.Time) time.Time {
 // change.
 func (k *knowledge) shows(p *Staged) bool {
 	c := &p.Change
-	if fetch.Agree(k.have.Hashes, c.Resource.Hashes) {
+	if digest.Agree(k.have.Hashes, c.Resource.Hashes) {
 		return true
 	}
 	return k.have.isAsOf(c) && (p.Age != AgeNew || Precision(c.Datetime) == 0) && k.have.match(c) == current

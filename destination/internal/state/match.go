@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/internal/fetch"
+	"github.com/resourcesync-go/resourcesync/internal/digest"
 )
 
 // A match is what an entry says about a copy.
@@ -19,7 +19,7 @@ const (
 // match compares an entry with the copy.
 func (r *Resource) match(c *resourcesync.Change) match {
 	listed := &c.Resource
-	if comparable, same := fetch.Compare(r.Hashes, listed.Hashes); comparable {
+	if comparable, same := digest.Compare(r.Hashes, listed.Hashes); comparable {
 		if same {
 			return current
 		}
@@ -59,7 +59,7 @@ func (r *Resource) isAsked(c *resourcesync.Change) bool {
 // requested after these times, the Source may have listed them later than the version was there. If no lastmod of the
 // copy is known, only clocks say that the version is a later one.
 func (r *Resource) canBe(c *resourcesync.Change) bool {
-	if comparable, _ := fetch.Compare(r.Hashes, c.Resource.Hashes); comparable {
+	if comparable, _ := digest.Compare(r.Hashes, c.Resource.Hashes); comparable {
 		return false
 	}
 	if n, known := c.Resource.Length.Bytes(); known && n != r.Size {
@@ -74,7 +74,7 @@ func (r *Resource) canBe(c *resourcesync.Change) bool {
 // belong to the content before the change.
 func (r *Resource) follows(p *Staged) bool {
 	c := &p.Change
-	if comparable, same := fetch.Compare(r.Hashes, c.Resource.Hashes); comparable {
+	if comparable, same := digest.Compare(r.Hashes, c.Resource.Hashes); comparable {
 		return same
 	}
 	if c.Datetime.IsZero() {

@@ -6,7 +6,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/internal/fetch"
+	"github.com/resourcesync-go/resourcesync/internal/digest"
 )
 
 // A Package is a package of a dump that has the content of pending changes.
@@ -154,7 +154,7 @@ func isOver(c *resourcesync.Change, at time.Time) bool {
 // sameVersion reports whether two entries describe the same version of a resource. Without
 // hashes, a time must be the same, and nothing may differ.
 func sameVersion(a, b *resourcesync.Change) bool {
-	if comparable, same := fetch.Compare(a.Resource.Hashes, b.Resource.Hashes); comparable {
+	if comparable, same := digest.Compare(a.Resource.Hashes, b.Resource.Hashes); comparable {
 		return same
 	}
 	x, y := &a.Resource, &b.Resource

@@ -6,6 +6,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/digest"
 	"github.com/resourcesync-go/resourcesync/internal/fetch"
 )
 
@@ -197,7 +198,7 @@ func (s *State) Damaged(m *Member, listed *resourcesync.Resource) error {
 		return err
 	}
 	r := resourcesync.Resource{URI: m.URI, LastModified: m.LastMod, Length: m.Length}
-	if listed != nil && fetch.Agree(m.Hashes, listed.Hashes) {
+	if listed != nil && digest.Agree(m.Hashes, listed.Hashes) {
 		r.Hashes = listed.Hashes
 	}
 	_, err = s.put(&Pending{Set: m.Set, List: m.List, Seen: m.Seen, Change: resourcesync.Change{Type: resourcesync.Updated, Datetime: m.Datetime, Resource: r}}, &row{}, false)
