@@ -124,8 +124,10 @@ func (c *Callback) receive(w http.ResponseWriter, r *http.Request, s *subscripti
 	case !hmac.Equal(mac.Sum(nil), want):
 		s.ignored(errSigned)
 	case whole:
+		s.received()
 		s.inbox.put(notification{s.key, body})
 	default:
+		s.received()
 		s.inbox.miss(s.key, true)
 	}
 	w.WriteHeader(http.StatusAccepted)

@@ -28,6 +28,7 @@ type use struct {
 
 // A following is a channel that is being followed.
 type following struct {
+	key          channelKey
 	uses         []use
 	stop         func()
 	done         chan struct{}
@@ -83,7 +84,7 @@ func (f *follower) listen(ctx context.Context, sets []tree.Set) error {
 		if f.channels[key] != nil {
 			continue
 		}
-		if err := f.join(ctx, channel{key, ch, f.inbox, f.log}, uses[key]); err != nil {
+		if err := f.join(ctx, channel{key, ch, f.inbox, f.log, &f.watch}, uses[key]); err != nil {
 			return err
 		}
 	}
@@ -112,6 +113,7 @@ func (f *follower) join(ctx context.Context, ch channel, uses []use) error {
 		c.subscription, run, way = s, s.run, "WebSub"
 	}
 	f.channels[ch.key] = c
+	f.watch.join(&ch)
 	go func() {
 		defer close(c.done)
 		run(ctx)
@@ -145,6 +147,7 @@ func (f *follower) subscription(ctx context.Context, ch channel) (*subscription,
 func (f *follower) leave(ctx context.Context, c *following) {
 	c.stop()
 	<-c.done
+	f.watch.leave(c.key)
 	s := c.subscription
 	if s == nil {
 		return

@@ -114,10 +114,10 @@ const defaultMaxState = 16 << 30
 
 // Progress is how far a Sync or Audit is.
 type Progress struct {
-	Listed  int64 // entries that have been read
-	Pending int64 // known resources that are still to be copied
-	Done    int64 // resources that have been copied, deleted or compared
-	Bytes   int64 // bytes of content that have been received
+	Listed  int64 `json:"listed"`  // entries that have been read
+	Pending int64 `json:"pending"` // known resources that are still to be copied
+	Done    int64 `json:"done"`    // resources that have been copied, deleted or compared
+	Bytes   int64 `json:"bytes"`   // bytes of content that have been received
 }
 
 // A Destination copies one Source. Its methods are safe for concurrent use. Syncs,
@@ -133,6 +133,7 @@ type Destination struct {
 	client  *fetch.Client
 	limits  guard.Limits
 	only    string // the list that is copied, or "" for all
+	watch   watch
 
 	mu        sync.Mutex
 	state     *state.State
@@ -176,6 +177,7 @@ func open(source string, sink Sink, o *Options, with seams) (*Destination, error
 	}
 	source = normal(u)
 	d := &Destination{source: source, host: u.Host, sink: sink, options: *o, log: cmp.Or(o.Logger, slog.Default())}
+	d.watch.now.Source = source
 	d.limits = guard.NewLimits(o.MaxDelete, -1)
 	at := o.State
 	if folder, ok := sink.(*Folder); ok && at == "" {
@@ -244,7 +246,7 @@ type meter struct {
 const progressEvery = 200 * time.Millisecond
 
 func (m *meter) update() {
-	if m.report != nil && time.Since(m.last) >= progressEvery {
+	if time.Since(m.last) >= progressEvery {
 		m.last = time.Now()
 		m.report(m.Progress)
 	}

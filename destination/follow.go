@@ -65,6 +65,7 @@ func (d *Destination) Follow(ctx context.Context, o *FollowOptions) error {
 	f.options.Every = cmp.Or(f.options.Every, defaultEvery)
 	f.retry = retry.Policy{First: min(retryFirst, f.options.Every), Max: f.options.Every}
 	f.fillRetry = retry.Policy{First: fillPause, Max: f.options.Every}
+	defer f.watch.change(func(s *Status) { s.Next = time.Time{} })
 	defer f.end(ctx)
 	for {
 		if !time.Now().Before(f.next) {
@@ -129,6 +130,7 @@ func (f *follower) sync(ctx context.Context) {
 	} else {
 		f.failures = 0
 	}
+	f.watch.change(func(s *Status) { s.Next = f.next })
 	f.tell(r.report, err)
 }
 
@@ -148,6 +150,7 @@ func (f *follower) tell(report *Report, err error) {
 func (f *follower) soon(d time.Duration) {
 	if at := time.Now().Add(d); at.Before(f.next) {
 		f.next = at
+		f.watch.change(func(s *Status) { s.Next = at })
 	}
 }
 
@@ -170,6 +173,7 @@ func (f *follower) take(ctx context.Context) {
 		_, err = r.apply(ctx, f.applied)
 	}
 	err = errors.Join(err, r.packages.close(), f.tried(), r.countChanges())
+	r.notified()
 	f.mu.Unlock()
 	if ctx.Err() != nil {
 		return

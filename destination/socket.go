@@ -44,6 +44,7 @@ func (s *socket) run(ctx context.Context) {
 			failures = 1
 		}
 		pause := wait.Wait(failures, 0)
+		s.failed(err.Error(), time.Now().Add(pause))
 		s.log.Info("the WebSocket has ended; connecting again", "url", s.WebSocket, "error", err, "after", pause)
 		if background.Sleep(ctx, pause) != nil {
 			return
@@ -64,6 +65,7 @@ func (s *socket) connect(ctx context.Context) error {
 	defer conn.CloseNow()
 	conn.SetReadLimit(maxNotification)
 	s.log.Debug("the WebSocket is connected", "url", s.WebSocket)
+	s.opened(time.Time{}, time.Time{})
 	s.inbox.miss(s.key, false) // changes since the last connection
 	go s.ping(ctx, conn, cancel)
 	for {
@@ -71,6 +73,7 @@ func (s *socket) connect(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		s.received()
 		s.inbox.put(notification{s.key, body})
 	}
 }

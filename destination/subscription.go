@@ -38,6 +38,7 @@ type channel struct {
 	tree.Channel
 	inbox *inbox
 	log   *slog.Logger
+	watch *watch
 }
 
 // A subscription receives the notifications of a channel from a hub.
@@ -103,19 +104,26 @@ func (s *subscription) run(ctx context.Context) {
 			if err := s.subscribe(ctx, failures-1); err != nil && ctx.Err() == nil {
 				s.log.Warn("subscribing failed", "topic", s.Topic, "error", err)
 				pause = wait.Wait(failures, 0)
+				s.failed(err.Error(), time.Now().Add(pause))
+			} else if failures > 1 && ctx.Err() == nil {
+				s.failed("the hub has not verified the subscription", time.Now().Add(pause))
 			}
 			timer.Reset(pause)
 		case e := <-s.events:
 			if e.denied {
 				failures++
 				s.log.Warn("the hub denies the subscription", "topic", s.Topic, "reason", sparse.Clip(e.reason))
-				timer.Reset(wait.Wait(failures, 0))
+				pause := wait.Wait(failures, 0)
+				s.failed("the hub denies the subscription: "+e.reason, time.Now().Add(pause))
+				timer.Reset(pause)
 				continue
 			}
 			failures = 0
 			s.log.Debug("the hub has verified the subscription", "topic", s.Topic, "lease", e.lease)
 			time.AfterFunc(settleTime, func() { s.inbox.miss(s.key, false) })
-			timer.Reset(max(e.lease*4/5, time.Second))
+			renewal := max(e.lease*4/5, time.Second)
+			s.opened(time.Now().Add(e.lease), time.Now().Add(renewal))
+			timer.Reset(renewal)
 		}
 	}
 }

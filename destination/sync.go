@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/destination/internal/state"
@@ -29,6 +30,8 @@ type run struct {
 
 	compared map[string]bool // sets whose Resource Lists have been read
 
+	checked time.Time // the lists have been read for the last time since then
+
 	packages *packages
 	patience *fetch.Patience
 	limits   guard.Limits // of deletions
@@ -36,9 +39,16 @@ type run struct {
 }
 
 func (d *Destination) newRun() *run {
-	r := &run{Destination: d, report: &Report{}, limits: d.limits, compared: make(map[string]bool), meter: meter{report: d.options.Progress}}
+	r := &run{Destination: d, report: &Report{}, limits: d.limits, compared: make(map[string]bool), meter: meter{report: d.progressed}}
 	r.reader = &tree.Reader{Client: d.client, Report: func(document string, e *rsxml.SyntaxError) { r.report.deviate(document, e) }}
 	return r
+}
+
+func (d *Destination) progressed(p Progress) {
+	d.watch.progressed(p)
+	if d.options.Progress != nil {
+		d.options.Progress(p)
+	}
 }
 
 // Sync brings the copy up to date, and returns a report, also if it fails. If some
@@ -54,10 +64,12 @@ func (d *Destination) Sync(ctx context.Context) (*Report, error) {
 }
 
 // whole is Sync, without its locking.
-func (r *run) whole(ctx context.Context) error {
+func (r *run) whole(ctx context.Context) (err error) {
+	r.watch.began()
+	defer func() { r.ended(err) }()
 	ctx = r.patient(ctx)
 	r.packages = newPackages(ctx, r)
-	err := r.settle(ctx)
+	err = r.settle(ctx)
 	if err == nil {
 		err = r.move(ctx)
 	}
@@ -106,6 +118,7 @@ func (r *run) sync(ctx context.Context) error {
 	if _, r.bytes, err = r.state.Totals(); err != nil {
 		return err
 	}
+	r.checked = time.Now()
 	var failed error
 	sound := make([]tree.Set, 0, len(sets)) // those that have not failed: they do not wait for the others
 	for _, set := range sets {
@@ -131,8 +144,11 @@ func (r *run) sync(ctx context.Context) error {
 		}
 		noted := int64(0)
 		if round < maxRounds {
+			now := time.Now()
 			noted, err = r.followSets(ctx, &sound)
-			failed = errors.Join(failed, err)
+			if failed = errors.Join(failed, err); len(sound) == len(sets) { // all of them
+				r.checked = now
+			}
 		}
 		if _, full := errors.AsType[*state.FullError](err); noted == 0 || full || ctx.Err() != nil {
 			return failed

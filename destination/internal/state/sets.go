@@ -58,6 +58,12 @@ func (s *State) SaveSet(set Set) error {
 		set.URI, nanos(set.Cursor), set.Baseline, set.Known && !set.Partial, string(state), nanos(set.Base), int64(set.Lag))
 }
 
+// Until returns the latest cursor of a set.
+func (s *State) Until() (time.Time, error) {
+	n, err := s.int("SELECT coalesce(max(cursor), 0) FROM sets")
+	return fromNanos(n), err
+}
+
 // A Document is one that has been read completely.
 type Document struct {
 	fetch.Validators

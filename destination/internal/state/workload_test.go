@@ -226,6 +226,8 @@ func workload(t *testing.T, s *State) {
 	_, err = s.Made("folder")
 	must(err)
 	must(s.DeleteFolder("folder"))
+	_, err = s.Until()
+	must(err)
 	_, _, err = s.Totals()
 	must(err)
 	_, err = s.Copied("", map[string]bool{"set": true})
