@@ -4,15 +4,12 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"path"
 	"strconv"
-	"strings"
-	"sync"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/callback"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 )
 
@@ -23,9 +20,6 @@ const (
 	// shortLease is the lease that a check requests, so that a subscription whose
 	// cancellation is lost ends soon.
 	shortLease = 5 * time.Minute
-
-	// maxChallenge is the maximum length, in bytes, of a challenge that is echoed.
-	maxChallenge = 4 << 10
 )
 
 // A Callback answers hubs that verify the subscriptions of checks; see [Options]. It is an
@@ -35,21 +29,21 @@ type Callback struct {
 	// It must not change after the first check has begun.
 	Wait time.Duration
 
-	url string // ends in a slash
-
-	mu       sync.Mutex
-	expected map[string]*intent // by the last element of their paths
+	mux *callback.Mux[*intent]
 }
 
 // NewCallback returns the Callback at the public URL uri, such as
 // "https://monitor.example.org/callback/".
 func NewCallback(uri string) (*Callback, error) {
-	u, err := url.Parse(uri)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("check: %q is not the URL of a callback, like https://monitor.example.org/callback/", uri)
+	mux, err := callback.New[*intent](uri)
+	if err != nil {
+		return nil, fmt.Errorf("check: %w", err)
 	}
-	return &Callback{url: strings.TrimSuffix(u.String(), "/") + "/", expected: make(map[string]*intent)}, nil
+	return &Callback{mux: mux}, nil
 }
+
+// ServeHTTP implements [http.Handler].
+func (c *Callback) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.mux.ServeHTTP(w, r) }
 
 // An intent is a request that a hub has to verify (WebSub, section 5.3).
 type intent struct {
@@ -64,52 +58,21 @@ type verification struct {
 	confirmed bool
 }
 
-// expect confirms requests at the URL of token if they have this mode and topic.
-func (c *Callback) expect(token, mode, topic string) *intent {
-	in := &intent{mode, topic, make(chan verification, 1)}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.expected[token] = in
-	return in
+// Deliver implements [callback.Subscription]. The notification is not read.
+func (in *intent) Deliver(w http.ResponseWriter, r *http.Request) {
+	reqbody.None(w, r)
+	w.WriteHeader(http.StatusAccepted)
 }
 
-func (c *Callback) forget(token string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.expected, token)
-}
-
-// ServeHTTP implements [http.Handler].
-func (c *Callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("Cache-Control", "no-store")
-	c.mu.Lock()
-	in := c.expected[path.Base(r.URL.Path)]
-	c.mu.Unlock()
-	switch {
-	case r.Method == http.MethodPost && in == nil:
-		reqbody.None(w, r)
-		http.Error(w, "There is no such subscription.", http.StatusGone) // a hub may end it
-	case r.Method == http.MethodPost: // nobody reads the notification
-		reqbody.None(w, r)
-		w.WriteHeader(http.StatusAccepted)
-	case !reqbody.Get(w, r):
-	case in == nil || !in.verify(w, r.URL.Query()):
-		http.Error(w, "There is no such subscription.", http.StatusNotFound)
-	}
-}
-
-// verify answers a verification. It reports false if it is not what is wanted.
-func (in *intent) verify(w http.ResponseWriter, q url.Values) bool {
-	challenge := q.Get("hub.challenge")
-	v := verification{q, q.Get("hub.mode") == in.mode && q.Get("hub.topic") == in.topic && challenge != "" && len(challenge) <= maxChallenge}
+// Verify implements [callback.Subscription].
+func (in *intent) Verify(w http.ResponseWriter, q url.Values) bool {
+	v := verification{q, callback.Confirms(q, in.mode, in.topic)}
 	select {
 	case in.got <- v:
 	default:
 	}
 	if v.confirmed {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		io.WriteString(w, challenge)
+		callback.Confirm(w, q)
 	}
 	return v.confirmed
 }
@@ -140,10 +103,11 @@ func (w *walker) subscribe(ctx context.Context, hub string, ch child) error {
 		return nil
 	}
 	token := rand.Text()
-	defer c.forget(token)
 	for _, mode := range []string{"subscribe", "unsubscribe"} {
-		in := c.expect(token, mode, ch.uri)
-		form := url.Values{"hub.mode": {mode}, "hub.topic": {ch.uri}, "hub.callback": {c.url + token}}
+		in := &intent{mode, ch.uri, make(chan verification, 1)}
+		c.mux.Set(token, in)
+		defer c.mux.Remove(token, in)
+		form := url.Values{"hub.mode": {mode}, "hub.topic": {ch.uri}, "hub.callback": {c.mux.URL + token}}
 		if mode == "subscribe" {
 			form.Set("hub.lease_seconds", strconv.Itoa(int(shortLease/time.Second)))
 		}
@@ -160,7 +124,7 @@ func (w *walker) subscribe(ctx context.Context, hub string, ch child) error {
 			return err
 		}
 		if v == nil {
-			w.add("hub-verification", ch.at, "", "%s has accepted hub.mode=%s, and has not sent a request to %s", hub, mode, c.url)
+			w.add("hub-verification", ch.at, "", "%s has accepted hub.mode=%s, and has not sent a request to %s", hub, mode, c.mux.URL)
 			return nil
 		}
 		if fault := in.fault(*v); fault != "" {

@@ -96,19 +96,19 @@ func TestSubscription(t *testing.T) {
 		want      string   // the rule
 		confirmed []string // the modes that the callback has confirmed
 	}{
-		"correct":                 {confirmed: both},
-		"forbidden":               {serve: refuse("subscribe"), want: "hub-subscription"},
-		"200":                     {serve: func(w http.ResponseWriter, r *http.Request, _ int) { w.WriteHeader(hubStatus(r, http.StatusOK)) }, want: "hub-subscription"},
-		"no end":                  {serve: refuse("unsubscribe"), want: "hub-subscription"},
-		"silent":                  {edit: func(string, url.Values) bool { return false }, want: "hub-verification"},
-		"silent at the end":       {edit: func(mode string, _ url.Values) bool { return mode == "subscribe" }, want: "hub-verification", confirmed: both[:1]},
-		"denied":                  {edit: set("subscribe", "hub.mode", "denied"), want: "hub-verification"},
-		"other mode":              {edit: set("unsubscribe", "hub.mode", "subscribe"), want: "hub-verification", confirmed: both[:1]},
-		"other topic":             {edit: set("subscribe", "hub.topic", "https://example.org/"), want: "hub-verification"},
-		"no challenge":            {edit: set("subscribe", "hub.challenge", ""), want: "hub-verification"},
-		"endless challenge":       {edit: set("subscribe", "hub.challenge", strings.Repeat("x", 5000)), want: "hub-verification"},
-		"no lease":                {edit: set("subscribe", "hub.lease_seconds", ""), want: "hub-verification", confirmed: both},
-		"lease that is no number": {edit: set("subscribe", "hub.lease_seconds", "5m"), want: "hub-verification", confirmed: both},
+		"correct":                    {confirmed: both},
+		"forbidden":                  {serve: refuse("subscribe"), want: "hub-subscription"},
+		"200":                        {serve: func(w http.ResponseWriter, r *http.Request, _ int) { w.WriteHeader(hubStatus(r, http.StatusOK)) }, want: "hub-subscription"},
+		"no end":                     {serve: refuse("unsubscribe"), want: "hub-subscription"},
+		"silent":                     {edit: func(string, url.Values) bool { return false }, want: "hub-verification"},
+		"silent at the end":          {edit: func(mode string, _ url.Values) bool { return mode == "subscribe" }, want: "hub-verification", confirmed: both[:1]},
+		"denied":                     {edit: set("subscribe", "hub.mode", "denied"), want: "hub-verification"},
+		"other mode":                 {edit: set("unsubscribe", "hub.mode", "subscribe"), want: "hub-verification", confirmed: both[:1]},
+		"other topic":                {edit: set("subscribe", "hub.topic", "https://example.org/"), want: "hub-verification"},
+		"no challenge":               {edit: set("subscribe", "hub.challenge", ""), want: "hub-verification"},
+		"endless challenge":          {edit: set("subscribe", "hub.challenge", strings.Repeat("x", 5000)), want: "hub-verification"},
+		"no lease":                   {edit: set("subscribe", "hub.lease_seconds", ""), want: "hub-verification", confirmed: both},
+		"lease that is not a number": {edit: set("subscribe", "hub.lease_seconds", "5m"), want: "hub-verification", confirmed: both},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

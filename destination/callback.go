@@ -11,12 +11,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"path"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/callback"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 )
 
@@ -41,68 +40,29 @@ const (
 // The server must limit the time for headers. A Callback limits the number, size and time of
 // deliveries.
 type Callback struct {
-	url        string // ends in a slash
+	mux        *callback.Mux[*subscription]
 	deliveries chan struct{}
-
-	mu            sync.Mutex
-	subscriptions map[string]*subscription // by the last element of their paths
 }
 
 // NewCallback returns the Callback at the public URL uri, such as
 // "https://mirror.example.org/callback/".
 func NewCallback(uri string) (*Callback, error) {
-	u, err := url.Parse(uri)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("destination: %q is not the URL of a callback, like https://mirror.example.org/callback/", uri)
+	mux, err := callback.New[*subscription](uri)
+	if err != nil {
+		return nil, fmt.Errorf("destination: %w", err)
 	}
-	return &Callback{
-		url: strings.TrimSuffix(u.String(), "/") + "/", deliveries: make(chan struct{}, maxDeliveries), subscriptions: make(map[string]*subscription),
-	}, nil
-}
-
-// add makes the Callback receive the requests of hubs to the URL of s.
-func (c *Callback) add(s *subscription) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.subscriptions[path.Base(s.Callback)] = s
-}
-
-// has reports whether uri is below the URL of c.
-func (c *Callback) has(uri string) bool { return strings.HasPrefix(uri, c.url) }
-
-func (c *Callback) remove(s *subscription) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if token := path.Base(s.Callback); c.subscriptions[token] == s {
-		delete(c.subscriptions, token)
-	}
+	return &Callback{mux: mux, deliveries: make(chan struct{}, maxDeliveries)}, nil
 }
 
 // ServeHTTP implements [http.Handler].
-func (c *Callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("Cache-Control", "no-store")
-	c.mu.Lock()
-	s := c.subscriptions[path.Base(r.URL.Path)]
-	c.mu.Unlock()
-	switch {
-	case r.Method == http.MethodPost && s != nil:
-		c.receive(w, r, s)
-	case r.Method == http.MethodPost:
-		reqbody.None(w, r)
-		http.Error(w, "There is no such subscription.", http.StatusGone) // a hub may end it
-	case !reqbody.Get(w, r):
-	case s == nil || !s.verify(w, r.URL.Query()):
-		http.Error(w, "There is no such subscription.", http.StatusNotFound)
-	}
-}
+func (c *Callback) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.mux.ServeHTTP(w, r) }
 
 // Deliver answers a delivery (WebSub, section 7). Whether its signature is right is not
 // revealed (section 7.1).
-func (c *Callback) receive(w http.ResponseWriter, r *http.Request, s *subscription) {
+func (s *subscription) Deliver(w http.ResponseWriter, r *http.Request) {
 	select {
-	case c.deliveries <- struct{}{}:
-		defer func() { <-c.deliveries }()
+	case s.deliveries <- struct{}{}:
+		defer func() { <-s.deliveries }()
 	default:
 		reqbody.None(w, r)
 		w.Header().Set("Retry-After", "5")
@@ -175,34 +135,25 @@ func readDelivery(w http.ResponseWriter, r *http.Request, mac io.Writer) (body [
 	return body, true, nil
 }
 
-// maxChallenge is the maximum length of a challenge that is repeated, and unstatedLease the
-// lease of a hub that states none.
-const (
-	maxChallenge  = 4 << 10
-	unstatedLease = 24 * time.Hour
-)
+// unstatedLease is the lease of a hub that states none.
+const unstatedLease = 24 * time.Hour
 
-// verify answers a verification of intent, or takes note of a denial (WebSub, sections 5.2 and
-// 5.3). It reports false if s does not want what the hub wants to verify.
-func (s *subscription) verify(w http.ResponseWriter, q url.Values) bool {
-	mode, topic, challenge := q.Get("hub.mode"), q.Get("hub.topic"), q.Get("hub.challenge")
-	wants, wanted := s.wants()
-	switch {
-	case topic != wanted:
-		return false
-	case mode == "denied":
+// Verify answers a verification of intent, or records a denial (WebSub, sections 5.2 and 5.3).
+func (s *subscription) Verify(w http.ResponseWriter, q url.Values) bool {
+	mode, topic := s.wants()
+	if q.Get("hub.topic") == topic && q.Get("hub.mode") == "denied" {
 		s.tell(event{denied: true, reason: q.Get("hub.reason")})
 		w.WriteHeader(http.StatusNoContent)
 		return true
-	case mode != wants || challenge == "" || len(challenge) > maxChallenge:
+	}
+	if !callback.Confirms(q, mode, topic) {
 		return false
 	}
 	lease := unstatedLease
 	if seconds, err := strconv.ParseUint(q.Get("hub.lease_seconds"), 10, 31); err == nil && seconds > 0 {
 		lease = time.Duration(seconds) * time.Second
 	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	io.WriteString(w, challenge)
+	callback.Confirm(w, q)
 	s.tell(event{lease: lease})
 	return true
 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -32,10 +33,10 @@ func newTestSubscription(t *testing.T) (*Callback, *subscription) {
 		t.Fatal(err)
 	}
 	s := &subscription{
-		channel:      channel{key: testKey, inbox: newInbox(), log: slog.New(slog.DiscardHandler)},
-		Subscription: newSubscription(testTopic, c.url), events: make(chan event, 1), mode: "subscribe", topic: testTopic,
+		channel:      channel{key: testKey, inbox: newInbox(), log: slog.New(slog.DiscardHandler), watch: new(watch)},
+		Subscription: newSubscription(testTopic, c.mux.URL), events: make(chan event, 1), deliveries: c.deliveries, mode: "subscribe", topic: testTopic,
 	}
-	c.add(s)
+	c.mux.Set(path.Base(s.Callback), s)
 	return c, s
 }
 
@@ -192,7 +193,7 @@ func TestUnknownSubscription(t *testing.T) {
 			t.Errorf("%s %s: %d, want %d", test.method, test.url, w.Code, test.status)
 		}
 	}
-	c.remove(s)
+	c.mux.Remove(path.Base(s.Callback), s)
 	w := httptest.NewRecorder()
 	if c.ServeHTTP(w, httptest.NewRequest(http.MethodPost, s.Callback, nil)); w.Code != http.StatusGone {
 		t.Errorf("after the end: %d", w.Code)

@@ -2,7 +2,9 @@ package destination
 
 import (
 	"context"
+	"path"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -125,20 +127,22 @@ func (f *follower) join(ctx context.Context, ch channel, uses []use) error {
 // subscription returns the subscription to a channel, with the callback and secret of an
 // earlier process if there was one.
 func (f *follower) subscription(ctx context.Context, ch channel) (*subscription, error) {
-	callback := f.options.Callback
+	mux := f.options.Callback.mux
 	stored, ok, err := f.state.Subscription(ch.Topic)
 	if err != nil {
 		return nil, err
 	}
-	if !ok || !callback.has(stored.Callback) {
-		stored = newSubscription(ch.Topic, callback.url)
+	if !ok || !strings.HasPrefix(stored.Callback, mux.URL) {
+		stored = newSubscription(ch.Topic, mux.URL)
 		if err := f.state.Write(ctx, func() error { return f.state.SaveSubscription(stored) }); err != nil {
 			return nil, err
 		}
 	}
 	reader := *f.newRun().reader
-	s := &subscription{channel: ch, Subscription: stored, reader: &reader, events: make(chan event, 1)}
-	callback.add(s)
+	s := &subscription{
+		channel: ch, Subscription: stored, reader: &reader, events: make(chan event, 1), deliveries: f.options.Callback.deliveries,
+	}
+	mux.Set(path.Base(s.Callback), s)
 	return s, nil
 }
 
@@ -153,7 +157,7 @@ func (f *follower) leave(ctx context.Context, c *following) {
 		return
 	}
 	cancelled := s.cancel(ctx)
-	f.options.Callback.remove(s)
+	f.options.Callback.mux.Remove(path.Base(s.Callback), s)
 	if !cancelled {
 		return
 	}

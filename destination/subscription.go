@@ -45,9 +45,10 @@ type channel struct {
 type subscription struct {
 	channel
 	state.Subscription
-	reader *tree.Reader
-	events chan event // the newest one
-	sparse sparse.Log
+	reader     *tree.Reader
+	events     chan event    // the newest one
+	deliveries chan struct{} // of the Callback
+	sparse     sparse.Log
 
 	mu    sync.Mutex
 	mode  string // that the hub may verify
