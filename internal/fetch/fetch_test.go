@@ -56,6 +56,25 @@ func text(t *testing.T, c *Content) string {
 	return string(b)
 }
 
+// TestDown: a host that fails again and again is not requested for a while, and the error has the cause.
+func TestDown(t *testing.T) {
+	requests := 0
+	s, c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		requests++
+		w.WriteHeader(http.StatusBadGateway)
+	})
+	c.wait.Max = time.Millisecond
+	var err error
+	for range maxFailures + 1 {
+		if _, err = c.Get(t.Context(), s.URL, nil); errors.Is(err, ErrDown) {
+			break
+		}
+	}
+	if !errors.Is(err, ErrDown) || !strings.Contains(err.Error(), "502 Bad Gateway") || requests != maxFailures {
+		t.Errorf("after %d requests: %v", requests, err)
+	}
+}
+
 // TestResumeInAnotherProcess has a download that ends in the middle, and another Client that
 // continues it.
 func TestResumeInAnotherProcess(t *testing.T) {

@@ -71,6 +71,7 @@ type host struct {
 
 	mu        sync.Mutex
 	failures  int       // in a row
+	cause     error     // of the last failure
 	down      time.Time // no requests before, because of failures
 	suspicion suspicion
 	trusted   time.Time // no suspicion before
@@ -129,9 +130,9 @@ func (h *hosts) send(to *host, r *http.Request) (*http.Response, error) {
 		return nil, ctx.Err()
 	}
 	release := func() { <-to.slots }
-	if to.isDown() {
+	if err := to.isDown(); err != nil {
 		release()
-		return nil, ErrDown
+		return nil, err
 	}
 	if err := h.wait(ctx, to); err != nil {
 		release()
@@ -145,7 +146,7 @@ func (h *hosts) send(to *host, r *http.Request) (*http.Response, error) {
 	k := kindOf(ctx)
 	delayed := err == nil && k != document && res.StatusCode == http.StatusServiceUnavailable && res.Header.Get("Retry-After") != ""
 	if ctx.Err() == nil && !delayed { // that is said about one resource
-		to.count(err == nil && res.StatusCode < 500 && res.StatusCode != http.StatusTooManyRequests)
+		to.count(failureOf(res, err))
 	}
 	if err != nil {
 		cancel()
@@ -160,23 +161,36 @@ func (h *hosts) send(to *host, r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// count counts a success or failure of the host.
-func (to *host) count(success bool) {
+// failureOf returns the failure of a host that a response or an error shows, or nil.
+func failureOf(res *http.Response, err error) error {
+	if err == nil && (res.StatusCode >= 500 || res.StatusCode == http.StatusTooManyRequests) {
+		return errors.New(res.Status)
+	}
+	return err
+}
+
+// count counts a failure of the host, or a success if cause is nil.
+func (to *host) count(cause error) {
 	to.mu.Lock()
 	defer to.mu.Unlock()
-	if success {
+	if cause == nil {
 		to.failures = 0
 		return
 	}
+	to.cause = cause
 	if to.failures++; to.failures >= maxFailures {
 		to.failures, to.down = 0, time.Now().Add(downTime)
 	}
 }
 
-func (to *host) isDown() bool {
+// isDown returns an error that wraps ErrDown if the host is down, or nil.
+func (to *host) isDown() error {
 	to.mu.Lock()
 	defer to.mu.Unlock()
-	return time.Now().Before(to.down)
+	if time.Now().Before(to.down) {
+		return fmt.Errorf("%w, at last with: %v", ErrDown, to.cause)
+	}
+	return nil
 }
 
 // allowed returns an error if the robots.txt of the host disallows u.

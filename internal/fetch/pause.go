@@ -214,7 +214,7 @@ func (h *hosts) decide(ctx context.Context, to *host) error {
 	r.Header.Set("User-Agent", h.options.UserAgent)
 	res, err := h.transport.RoundTrip(r)
 	if err != nil {
-		to.count(false)
+		to.count(err)
 		return err
 	}
 	res.Body.Close()
