@@ -116,7 +116,13 @@ func (t *task) confirms() bool {
 func (g *group) delete(ctx context.Context, t *task) error {
 	if t.Known {
 		t.Change.Resource.Key = t.Have.Path
+		if _, ok := g.sink.(Verifier); ok {
+			g.placing = append(g.placing, state.Intent{URI: t.Change.Resource.URI, Path: t.Have.Path, Deletes: true})
+		}
 		g.unflushed = true
+		if err := g.placeNow(ctx); err != nil {
+			return err
+		}
 		if err := g.sink.Delete(ctx, t.Change); err != nil {
 			return fmt.Errorf("deleting the copy of %s: %w", t.Change.Resource.URI, err)
 		}
@@ -162,12 +168,8 @@ func (g *group) put(ctx context.Context, t *task) error {
 		})
 	}
 	g.unflushed = true
-	_, flusher := g.sink.(Flusher)
-	if !flusher {
-		if err := g.place(ctx); err != nil {
-			return err
-		}
-		g.stored = true
+	if err := g.placeNow(ctx); err != nil {
+		return err
 	}
 	content, err := c.Reader()
 	if err == nil {

@@ -3,6 +3,7 @@ package destination
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path"
@@ -249,6 +250,26 @@ func (f *Folder) syncFolder(name string) error {
 // Open implements [Verifier].
 func (f *Folder) Open(_ context.Context, r resourcesync.Resource) (io.ReadCloser, error) {
 	return f.open(r.Key)
+}
+
+// Identify implements [Verifier]: by size and modification time, which survive a move of the folder to
+// another disk.
+func (f *Folder) Identify(_ context.Context, keys []string) ([]string, error) {
+	p := &places{Folder: f, known: map[string]error{".": nil}}
+	identities := make([]string, len(keys))
+	for i, key := range keys {
+		err := p.checkFolder(path.Dir(key))
+		if err == nil {
+			var info fs.FileInfo
+			if info, err = f.root.Lstat(key); err == nil && info.Mode().IsRegular() {
+				identities[i] = fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
+			}
+		}
+		if _, foreign := errors.AsType[*ForeignError](err); err != nil && !foreign && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return identities, nil
 }
 
 // openRoot opens a file of the folder on any system.

@@ -47,12 +47,30 @@ func (t *task) shown(path string) *state.Resource {
 	return have
 }
 
-// place records what is about to be stored.
+// placeNow is place for a Sink that is not a Flusher. The group ends with the next call of such a Sink.
+func (g *group) placeNow(ctx context.Context) error {
+	if _, flusher := g.sink.(Flusher); flusher {
+		return nil
+	}
+	g.stored = true
+	return g.place(ctx)
+}
+
+// place records what is about to be stored or deleted.
 func (g *group) place(ctx context.Context) error {
 	if len(g.placing) == 0 {
 		return nil
 	}
 	placing := g.placing
 	g.placing = nil
+	identities, err := g.identify(ctx, placing)
+	if err != nil {
+		return err
+	}
+	for i := range placing {
+		if placing[i].Deletes {
+			placing[i].Identity, identities = identities[0], identities[1:]
+		}
+	}
 	return g.state.Place(ctx, placing)
 }

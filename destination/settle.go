@@ -23,10 +23,22 @@ func (d *Destination) settle(ctx context.Context) error {
 	if err != nil || len(intents) == 0 && d.folders.empty() {
 		return err
 	}
-	owned := intents[:0]
+	identities, err := d.identify(ctx, intents)
+	if err != nil {
+		return err
+	}
+	var owned []state.Intent
+	var gone, keys []string // the URIs and Keys of copies that have been deleted
 	verifier, ok := d.sink.(Verifier)
 	reader := &contentReader{sink: verifier, sum: sha256.New(), buf: make([]byte, 32<<10)}
 	for _, i := range intents {
+		if i.Deletes {
+			if now := identities[0]; now == "" || now != i.Identity {
+				gone, keys = append(gone, i.URI), append(keys, i.Path)
+			}
+			identities = identities[1:]
+			continue
+		}
 		whole := true // for all that is known
 		if ok {
 			if whole, err = reader.whole(ctx, &state.Member{URI: i.URI, Resource: state.Resource{Path: i.Path, Size: i.Size, Hashes: i.Hashes}}); err != nil {
@@ -37,9 +49,19 @@ func (d *Destination) settle(ctx context.Context) error {
 			owned = append(owned, i)
 		}
 	}
+	if f, ok := d.sink.(Forgetter); ok && len(keys) > 0 {
+		if err := f.Forget(ctx, keys); err != nil {
+			return fmt.Errorf("forgetting deleted copies: %w", err)
+		}
+	}
 	err = d.state.Write(ctx, func() error {
 		for i := range owned {
 			if err := d.state.Own(&owned[i]); err != nil {
+				return err
+			}
+		}
+		for _, uri := range gone {
+			if err := d.state.DeleteResource(uri); err != nil {
 				return err
 			}
 		}
@@ -50,6 +72,25 @@ func (d *Destination) settle(ctx context.Context) error {
 		d.folders.saved()
 	}
 	return err
+}
+
+// identify returns the identities of what is at the paths of those intents that delete.
+func (d *Destination) identify(ctx context.Context, intents []state.Intent) ([]string, error) {
+	var keys []string
+	for _, i := range intents {
+		if i.Deletes {
+			keys = append(keys, i.Path)
+		}
+	}
+	verifier, ok := d.sink.(Verifier)
+	if !ok || len(keys) == 0 {
+		return make([]string, len(keys)), nil
+	}
+	identities, err := verifier.Identify(ctx, keys)
+	if err != nil {
+		return nil, fmt.Errorf("looking at copies that are to be deleted: %w", err)
+	}
+	return identities, nil
 }
 
 // prepare discards what the Sink has not flushed.

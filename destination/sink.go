@@ -51,6 +51,19 @@ type Verifier interface {
 	// Open opens the copy of a resource by its Key. If nothing is there, the error is
 	// fs.ErrNotExist. If something is there that cannot be a copy, it is a [ForeignError].
 	Open(ctx context.Context, r resourcesync.Resource) (io.ReadCloser, error)
+
+	// Identify returns a text for each Key, such as an entity tag, that differs if something
+	// else is stored there. It is empty if nothing that can be a copy is stored there.
+	// Identify must not need the content.
+	Identify(ctx context.Context, keys []string) ([]string, error)
+}
+
+// A Forgetter is a [Verifier] that keeps more of a copy than its content, such as an entry
+// in a list. Forget is called when a process has ended between deleting copies and
+// recording that. The copies are gone. If others have put something else in their places,
+// it must stay unchanged.
+type Forgetter interface {
+	Forget(ctx context.Context, keys []string) error
 }
 
 // A Preparer is a Sink that needs to know when it is used. A Destination calls Prepare before any

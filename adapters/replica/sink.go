@@ -159,3 +159,21 @@ func (s *sink) publish(ctx context.Context, flush func(context.Context) error) e
 func (s *sink) Open(ctx context.Context, r resourcesync.Resource) (io.ReadCloser, error) {
 	return s.copies.Open(ctx, r)
 }
+
+// Forget implements [destination.Forgetter].
+func (s *sink) Forget(ctx context.Context, keys []string) error {
+	if f, ok := s.copies.(destination.Forgetter); ok {
+		if err := f.Forget(ctx, keys); err != nil {
+			return err
+		}
+	}
+	for _, key := range keys {
+		s.changed[key] = nil
+	}
+	return s.publish(ctx, nil)
+}
+
+// Identify implements [destination.Verifier].
+func (s *sink) Identify(ctx context.Context, keys []string) ([]string, error) {
+	return s.copies.Identify(ctx, keys)
+}

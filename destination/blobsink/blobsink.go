@@ -19,6 +19,7 @@
 package blobsink
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -195,6 +196,26 @@ func (s *Sink) Open(ctx context.Context, r resourcesync.Resource) (io.ReadCloser
 		return nil, wrap(r.Key, err)
 	}
 	return content, nil
+}
+
+// Identify implements [destination.Verifier]: by entity tags, if the store has them.
+func (s *Sink) Identify(ctx context.Context, keys []string) ([]string, error) {
+	identities := make([]string, len(keys))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(uploads)
+	for i, key := range keys {
+		group.Go(func() error {
+			object, err := s.bucket.Attributes(ctx, key)
+			switch {
+			case err == nil:
+				identities[i] = cmp.Or(object.ETag, fmt.Sprint(object.Size, object.ModTime.UnixNano()))
+			case gcerrors.Code(err) != gcerrors.NotFound:
+				return wrap(key, err)
+			}
+			return nil
+		})
+	}
+	return identities, group.Wait()
 }
 
 // wrap adds the name of the object to an error, and fs.ErrNotExist if it does not exist.

@@ -20,6 +20,9 @@ type Intent struct {
 	Seen      int64
 	Size      int64
 	Hashes    []resourcesync.Hash // of the content
+
+	Deletes  bool
+	Identity string // of what is deleted
 }
 
 // Place records what is about to be stored or deleted, and also on disk. Placed ends it.
