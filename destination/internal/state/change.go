@@ -66,7 +66,7 @@ func (s *State) NoteChange(in *Set, p *Staged) (noted bool, err error) {
 	case verdict == older:
 		return false, s.hint(&k, deleted)
 	case !deleted && p.Age != AgeNew && k.row.asks(c):
-		return false, nil
+		return s.askAgain(&k)
 	case verdict == doubtful && deleted:
 		if k.copied && k.have.Set != in.URI || k.waiting && k.row.set != in.URI {
 			return false, nil // another set has it
@@ -253,6 +253,13 @@ func (s *State) doubt(k *knowledge) (bool, error) {
 		return false, nil
 	}
 	return true, s.exec("UPDATE pending SET doubt = ?, package = 0, attempts = 0 WHERE seq = ?", DoubtDeletion, k.row.seq)
+}
+
+// askAgain makes a question be asked before the next run if it has been answered by 404 or 410: the resource may be there
+// again.
+func (s *State) askAgain(k *knowledge) (bool, error) {
+	err := s.exec("UPDATE pending SET seq = (SELECT max(seq) + 1 FROM pending) WHERE seq = ? AND gone > 0", k.row.seq)
+	return s.conn.Changes() > 0, err
 }
 
 // distrust makes the next request for a resource ignore its Last-Modified, if an entry describes another version than the

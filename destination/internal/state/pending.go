@@ -141,6 +141,9 @@ func (r *row) asks(c *resourcesync.Change) bool {
 
 // describes reports whether r is for the version of a change.
 func (r *row) describes(c *resourcesync.Change) bool {
+	if r.change == string(resourcesync.Deleted) {
+		return false
+	}
 	if h := hashes(c.Resource.Hashes); h != "" || r.hashes != "" {
 		return h == r.hashes
 	}

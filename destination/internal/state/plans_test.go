@@ -22,6 +22,7 @@ var small = []string{"mirror", "sets", "moved", "pause", "placing", "package", "
 // scans are the operations that may read a whole table, with the reasons.
 var scans = map[string]string{
 	"Delayed":         "the last row is enough",
+	"askAgain":        "the last row is enough",
 	"AskUnlisted":     "as Forget, if the changes begin after the Resource Lists",
 	"DeleteSet":       "once, for a set that the Source no longer has",
 	"MoveTo":          "once, for a Source that has moved",

@@ -135,6 +135,8 @@ func workload(t *testing.T, s *State) {
 	must(err)
 	_, err = s.doubt(knows("waiting"))
 	must(err)
+	_, err = s.askAgain(knows("waiting"))
+	must(err)
 	must(s.distrust(knows("elsewhere"), &resourcesync.Change{Resource: resourcesync.Resource{URI: source + "elsewhere", Length: resourcesync.Bytes(7)}}))
 
 	// resources of several sets
