@@ -93,13 +93,16 @@ func (l *listReader) entry(e *rsxml.Entry) error {
 	}
 	l.order(e)
 	print := state.Print(c)
-	l.reading.Add(print)
-	if l.known != nil {
-		if l.known.Has(print) {
-			p.Age = state.AgeKnown
-		} else if l.known.Whole {
-			p.Age = state.AgeNew
-		}
+	known := l.known != nil && l.known.Has(print)
+	outdated := !known && c.Datetime.IsZero() && l.stale() // the list may have begun again since
+	switch {
+	case known:
+		p.Age = state.AgeKnown
+	case l.known != nil && l.known.Whole && !outdated:
+		p.Age = state.AgeNew
+	}
+	if !outdated {
+		l.reading.Add(print)
 	}
 	if p.Age == state.AgeUnknown && l.known == nil {
 		if isNew, err := l.isNew(c.Datetime, print); err != nil {
@@ -132,6 +135,9 @@ func (l *listReader) entry(e *rsxml.Entry) error {
 	}
 	return l.release()
 }
+
+// stale reports whether a cache has sent a document from before the last reading, or a clock was set back.
+func (l *listReader) stale() bool { return l.known != nil && l.reading.Date.Before(l.known.Date) }
 
 // isNew reports whether an entry at a time up to the cursor, in a document that is read for the first time, was in no
 // document of the set when these were read last. A clock was set back, or it is listed late. The readings of older entries
@@ -270,8 +276,8 @@ func (l *listReader) end(parts []rsxml.Entry) error {
 	if l.ahead {
 		l.reading.Validators = fetch.Validators{} // read again, until these times have come
 	}
-	if l.known != nil && l.reading.Date.Before(l.known.Date) {
-		// An old document of a cache. What it lacks was read before, and is not new when it comes back.
+	if l.stale() {
+		// What it lacks was read before, and is not new when it comes back.
 		l.reading.Keep(l.known)
 		l.reading.Date = l.known.Date
 	}

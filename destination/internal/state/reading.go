@@ -152,7 +152,7 @@ func (s *State) SaveReading(r *Reading) error {
 
 // Reread records the time of an answer that a document is not modified, and whether it is closed now.
 func (s *State) Reread(set, uri string, date time.Time, closed bool) error {
-	return s.exec("UPDATE reading SET date = ?, closed = max(closed, ?) WHERE sets = ? AND uri = ?", nanos(date), closed, set, uri)
+	return s.exec("UPDATE reading SET date = max(date, ?), closed = max(closed, ?) WHERE sets = ? AND uri = ?", nanos(date), closed, set, uri)
 }
 
 // Open returns the documents of a set that were not closed when they were read.
