@@ -171,6 +171,8 @@ func (b *baseline) known(uri string) (state.Document, error) {
 func (b *baseline) visit(ctx context.Context, p *page) ([]rsxml.Entry, error) {
 	if p.top {
 		b.complete(p)
+	} else if date := fetch.Date(p.Header); !p.NotModified && date.Add(time.Second).Before(b.at) {
+		b.at = date // a cache has sent a part from before the index
 	}
 	return b.note(ctx, p, nil)
 }
