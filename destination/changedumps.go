@@ -17,19 +17,8 @@ func (r *run) readChangeDumps(ctx context.Context, set tree.Set, st *state.Set) 
 	if err := r.state.ClearStaged(); err != nil {
 		return 0, false, err
 	}
-	dumps := dumpReader{run: r, begin: func(p *page, from time.Time) (bool, error) {
-		known, err := r.state.Reading(set.URI, p.uri)
-		if err != nil {
-			return false, err
-		}
-		reading := &state.Reading{Set: set.URI, URI: p.uri, Date: fetch.Date(p.Header), Whole: true}
-		for _, uri := range p.listed {
-			addPart(reading, known, uri)
-		}
-		c.read(reading)
-		c.gap = c.begins(p, from) || c.isVague(known, from) && known.Lost()
-		return !c.gap, nil
-	}, each: func(e packageEntry) error { return c.dump(ctx, e) }, fresh: func(e packageEntry) (bool, error) {
+	s := &dumpStart{changeReader: c}
+	dumps := dumpReader{run: r, begin: s.document, each: func(e packageEntry) error { return c.dump(ctx, e) }, fresh: func(e packageEntry) (bool, error) {
 		known, err := r.state.Reading(set.URI, cmp.Or(e.manifest, e.uri))
 		return known == nil, err
 	}}
@@ -41,9 +30,54 @@ func (r *run) readChangeDumps(ctx context.Context, set tree.Set, st *state.Set) 
 		dumps.since = c.cutoff
 		var unread error
 		unread, err = dumps.read(ctx, []string{uri})
+		s.decide()
 		if failed = errors.Join(failed, unread); err != nil || c.gap {
 			break
 		}
 	}
 	return c.end(ctx, failed, err)
+}
+
+// A dumpStart finds out whether the changes of a Change Dump begin after the cursor.
+type dumpStart struct {
+	*changeReader
+	from  time.Time     // of the dump, if it can be later than it says
+	doubt bool          // from is to be judged
+	unit  time.Duration // in which from and the times of the packages so far seem to be written
+}
+
+// document reads when the changes of a dump or of an index of dumps begin. It reports whether its packages are to be read.
+func (s *dumpStart) document(p *page) (bool, error) {
+	if p.top {
+		known, err := s.state.Reading(s.set.URI, p.uri)
+		if err != nil {
+			return false, err
+		}
+		reading := &state.Reading{Set: s.set.URI, URI: p.uri, Date: fetch.Date(p.Header), Whole: true}
+		for _, uri := range p.listed {
+			addPart(reading, known, uri)
+		}
+		s.read(reading)
+		s.gap = s.begins(p, p.from)
+		s.from, s.unit = p.from, state.Precision(p.from)
+		// The dump shows that it goes back to the cursor if it still has all that it had. After a comparison, the
+		// Resource Lists show what was before.
+		if known != nil {
+			s.doubt = s.st.Known && known.Lost()
+		} else {
+			s.doubt = s.st.Known && !s.run.compared[s.set.URI]
+		}
+	}
+	s.unit = min(s.unit, p.unit)
+	if len(p.packages) > 0 {
+		s.decide()
+	}
+	return !s.gap, nil
+}
+
+// decide judges the beginning of the dump with the times that have been read. Midnight is a whole day only if all of them
+// are days.
+func (s *dumpStart) decide() {
+	s.gap = s.gap || s.doubt && s.from.Add(s.unit).After(s.st.Cursor)
+	s.doubt = false
 }

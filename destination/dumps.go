@@ -44,9 +44,9 @@ type dumpReader struct {
 	// at most 2*MaxMargin before: a clock may have been set back.
 	fresh func(packageEntry) (bool, error)
 
-	// begin receives the dumps that are not parts of an index, and when their changes begin. If it
-	// returns false, no more is read. each receives the packages.
-	begin func(p *page, from time.Time) (bool, error)
+	// begin receives each document before its packages. If it returns false, reading ends.
+	// each receives the packages.
+	begin func(p *page) (bool, error)
 	each  func(packageEntry) error
 }
 
@@ -59,8 +59,8 @@ func (r *dumpReader) read(ctx context.Context, dumps []string) (failed, err erro
 	r.seen = make(map[string]bool)
 	w := &walk{run: r.run, known: unconditional, visit: r.visit}
 	w.then = func(ctx context.Context, p *page) error {
-		if p.top && r.begin != nil {
-			if more, err := r.begin(p, p.from); err != nil {
+		if r.begin != nil {
+			if more, err := r.begin(p); err != nil {
 				return err
 			} else if !more {
 				return errEnough
@@ -121,10 +121,13 @@ func (r *dumpReader) visit(_ context.Context, p *page) ([]rsxml.Entry, error) {
 			return nil, &listError{err}
 		}
 	}
-	p.from, p.packages, p.listed = p.Head.Metadata.From, nil, nil
+	p.from, p.packages, p.listed, p.unit = p.Head.Metadata.From, nil, nil, 24*time.Hour
 	for _, entries := range [][]rsxml.Entry{dumps.sorted(), packages.sorted()} {
 		for i := range entries {
 			p.listed = append(p.listed, entries[i].Loc)
+			for _, t := range []time.Time{entries[i].Metadata.From, entries[i].Metadata.Until} {
+				p.unit = min(p.unit, state.Precision(t))
+			}
 		}
 		if p.from.IsZero() && len(entries) > 0 {
 			p.from = entries[0].Metadata.From

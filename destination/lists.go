@@ -86,8 +86,10 @@ func (b *baseline) read(ctx context.Context) (failed, err error) {
 	b.noted = 0
 	defer func() { b.total += b.noted }()
 	if len(b.set.Lists[resourcesync.ResourceList]) == 0 {
-		dumps := dumpReader{run: b.run, begin: func(p *page, _ time.Time) (bool, error) {
-			b.complete(p)
+		dumps := dumpReader{run: b.run, begin: func(p *page) (bool, error) {
+			if p.top {
+				b.complete(p)
+			}
 			return true, nil
 		}, each: func(e packageEntry) error { return b.dump(ctx, e) }}
 		return dumps.read(ctx, b.set.Lists[resourcesync.ResourceDump])

@@ -63,6 +63,7 @@ type page struct {
 	at time.Time // as of when it is complete, if it says so
 
 	from     time.Time      // of the changes of a Change Dump
+	unit     time.Duration  // in which the times of the packages seem to be written
 	packages []packageEntry // of a dump
 	listed   []string       // the URIs of these, and of the parts of an index of dumps
 }
