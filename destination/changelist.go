@@ -194,7 +194,7 @@ func (l *listReader) estimate(p *state.Staged, e *rsxml.Entry) {
 	}
 	early := l.st.Known && !t.After(l.st.Cursor)
 	l.early = l.early || early && p.Age != state.AgeKnown
-	p.Late = early && p.Age == state.AgeNew || l.late
+	p.Late = t.Before(l.st.Cursor) && l.st.Known && p.Age == state.AgeNew || l.late
 	before := l.before
 	if l.known != nil {
 		before = l.known.Date
@@ -227,12 +227,13 @@ func (l *listReader) release() error {
 // show that: it has lost entries or parts, none of them shows that it is the list that was read
 // before, or an earlier run ended before it read the changes.
 func (l *listReader) restarted() bool {
-	return l.isVague(l.known, l.from) && (l.known.Lost() || l.repeatable(l.known))
-}
-
-// isVague reports whether from is too coarse to show that the changes of a document that is known begin before the cursor.
-func (c *changeReader) isVague(known *state.Reading, from time.Time) bool {
-	return c.st.Known && known != nil && begun(from).After(c.st.Cursor)
+	switch {
+	case !l.st.Known || !l.begun().After(l.st.Cursor):
+		return false
+	case l.known == nil:
+		return l.st.Unread
+	}
+	return l.known.Lost() || l.repeatable(l.known)
 }
 
 // replaced reports whether a list has nothing that it had before, although its from is before the newest of that. It has lost
@@ -248,9 +249,7 @@ func (l *listReader) repeatable(r *state.Reading) bool {
 }
 
 // begun returns the end of the unit in which from is written: the list began before.
-func (l *listReader) begun() time.Time { return begun(l.from) }
-
-func begun(from time.Time) time.Time { return from.Add(state.Precision(from)) }
+func (l *listReader) begun() time.Time { return l.from.Add(state.Precision(l.from)) }
 
 // addPart adds the URI of a part or package to a reading, and reports whether the one before, unless it is nil, lacks it.
 func addPart(reading, known *state.Reading, uri string) (fresh bool) {

@@ -209,7 +209,13 @@ func (r *run) readSet(ctx context.Context, set tree.Set) error {
 	}
 	if st.Known && st.Guard.Held == 0 && !(unreadable && r.hasResources(set)) && r.hasChanges(set) {
 		since := st.Cursor
+		read, err := r.state.HasReadings(set.URI)
+		if err != nil {
+			return err
+		}
+		st.Unread = !read
 		_, gap, err := r.readChanges(ctx, set, &st)
+		st.Unread = false
 		if err == nil && !gap {
 			err = r.attach(ctx, set, resourcesync.ChangeDump, since)
 		}

@@ -183,6 +183,12 @@ func (s *State) ForgetReadings(set string, before time.Time, keep map[string]boo
 	return err
 }
 
+// HasReadings reports whether a document of a set has a reading.
+func (s *State) HasReadings(set string) (bool, error) {
+	n, err := s.int("SELECT EXISTS (SELECT 1 FROM reading WHERE sets = ?)", set)
+	return n > 0, err
+}
+
 // ForgetAllReadings forgets the readings of all documents of a set.
 func (s *State) ForgetAllReadings(set string) error {
 	return s.exec("DELETE FROM reading WHERE sets = ?", set)

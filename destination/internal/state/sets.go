@@ -26,6 +26,10 @@ type Set struct {
 	// not stored.
 	Began time.Time
 
+	// Unread is set if no document with changes was read since the Resource Lists were: an earlier
+	// run ended in between. It is not stored.
+	Unread bool
+
 	Baseline int64 // the number of the last baseline that has begun
 
 	// Base is the time of the Resource Lists of the last baseline, zero if they have none. Lag

@@ -74,6 +74,8 @@ func workload(t *testing.T, s *State) {
 	must(err)
 	_, err = s.Open("set")
 	must(err)
+	_, err = s.HasReadings("set")
+	must(err)
 	must(s.ForgetReadings("set", now.Add(time.Hour), nil))
 	must(s.ForgetAllReadings("set"))
 	must(s.ForgetDocument("set", "list"))
