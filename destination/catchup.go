@@ -38,8 +38,24 @@ func (r *run) catchUp(ctx context.Context, set tree.Set, st *state.Set) (noted i
 	for reading := 0; ; reading++ {
 		began := st.Began
 		n, gap, err := r.readChanges(ctx, set, st)
-		if noted += n; err != nil || !gap {
+		if noted += n; err != nil {
 			return noted, err
+		}
+		if !gap {
+			// Both lists may begin on this day, and a cache may have sent a Resource List from before.
+			over := st.Base.Add(state.Precision(st.Base))
+			if reading > 0 || st.Base.IsZero() || !st.Began.IsZero() || state.Precision(st.Base) <= time.Second || !over.After(time.Now()) {
+				return noted, nil
+			}
+			again, err := r.isNewer(ctx, set, st, true)
+			if err != nil || !again {
+				return noted, err
+			}
+			n, err := r.readResources(ctx, set, st)
+			if noted += n; err != nil {
+				return noted, err
+			}
+			continue
 		}
 		// The changes began before the Resource Lists were read again, so these show what was before.
 		covered := reading > 0 && (same || !began.IsZero() && st.Began.Equal(began))
