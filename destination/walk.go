@@ -244,7 +244,10 @@ func (p *parts) add(e *rsxml.Entry) error {
 
 // sorted returns the entries, by time if all have one, and none ends before it begins: then a clock was set back.
 func (p *parts) sorted() []rsxml.Entry {
-	if !slices.ContainsFunc(p.entries, func(e rsxml.Entry) bool { return e.Metadata.From.IsZero() }) {
+	if !slices.ContainsFunc(p.entries, func(e rsxml.Entry) bool {
+		from, until := e.Metadata.From, e.Metadata.Until
+		return from.IsZero() || !until.IsZero() && until.Before(from)
+	}) {
 		slices.SortStableFunc(p.entries, func(a, b rsxml.Entry) int { return a.Metadata.From.Compare(b.Metadata.From) })
 	}
 	return p.entries
