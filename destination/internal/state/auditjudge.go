@@ -133,6 +133,8 @@ func (a *Audit) judge(at time.Time, p *Pending, w *Staged, m *Member) (Compariso
 		return a.s.decided(w.Change.Resource.URI, Later, Missing)
 	case m != nil && p != nil && !deleted && w.Age != AgeKnown && !m.isDecided(w, version, &p.Change):
 		return Undecided, nil
+	case m != nil && p != nil && !deleted && m.match(version) == unsure && m.isAsked(&p.Change):
+		return Undecided, nil // it can be another change that looks the same
 	case m != nil && !deleted && m.match(version) != differs:
 		return Same, nil
 	case m != nil && p != nil && m.match(&p.Change) != differs:
@@ -209,6 +211,9 @@ func (s *State) repair(p *Pending, m *Member) (Comparison, error) {
 	}
 	before, waiting, err := s.row(p.Change.Resource.URI)
 	if waiting || err != nil {
+		return result, err
+	}
+	if known, err := s.int("SELECT EXISTS (SELECT 1 FROM sets WHERE uri = ?)", p.Set); known == 0 || err != nil {
 		return result, err
 	}
 	if m != nil { // it stays in the set that it belongs to
