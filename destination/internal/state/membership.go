@@ -56,11 +56,25 @@ func (s *State) leave(in *Set, p *Staged, k knowledge) (over, asked bool, err er
 	if changed := latest(k.have.Datetime, fromNanos(k.row.datetime)); !changed.After(others) {
 		k.have.Datetime, k.row.datetime = time.Time{}, 0 // another set has changed it
 	}
-	if k.have.Set != in.URI && k.row.set != in.URI || k.judge(in, p) != newer {
+	if k.have.Set != in.URI && k.row.set != in.URI {
 		return false, false, nil
 	}
-	asked, err = s.inherit(uri)
+	switch k.judge(in, p) {
+	case newer:
+		asked, err = s.inherit(uri)
+	case doubtful:
+		asked, err = true, s.cede(uri, k.owner(), k.have.Datetime)
+	}
 	return asked, asked, err
+}
+
+// cede makes a resource belong to another set that has it, because its set may have deleted it: its content does not
+// tell whether that set still has it.
+func (s *State) cede(uri string, owner row, changed time.Time) error {
+	if _, err := s.inherit(uri); err != nil {
+		return err
+	}
+	return s.share(&Pending{Set: owner.set, List: owner.list, Seen: owner.seen, Change: resourcesync.Change{Datetime: changed, Resource: resourcesync.Resource{URI: uri}}}, false)
 }
 
 // maxTime is later than all times.
@@ -93,6 +107,13 @@ func (s *State) join(p *Pending, k *knowledge) error {
 		return err
 	}
 	err := s.share(p, false)
+	if err == nil && k.waiting && k.row.doubt == DoubtDeletion {
+		uri := p.Change.Resource.URI
+		if err = s.cede(uri, owner, k.have.Datetime); err == nil {
+			*k, err = s.known(uri)
+		}
+		owner = k.owner()
+	}
 	p.Set, p.List, p.Seen = owner.set, owner.list, owner.seen
 	return err
 }
