@@ -82,6 +82,14 @@ func (s *State) MoveTo(ctx context.Context, source, list string, moves []Move, s
 				return err
 			}
 		}
+		for _, m := range moves {
+			// A former URL that redirects has given the copy resources at both URLs. Only the new one is current,
+			// so no change of the other keeps it from being absent in the lists.
+			if err := s.exec(`UPDATE resource SET datetime = 0 WHERE uri >= ?1 AND uri < ?1 || char(0x10ffff)
+				AND EXISTS (SELECT 1 FROM resource r WHERE r.uri = ?2 || substr(resource.uri, length(?1) + 1))`, m.Old, m.New); err != nil {
+				return err
+			}
+		}
 		for i := len(moves) - 1; i >= 0; i-- {
 			if err := s.exec("INSERT INTO moved (old, new) VALUES (?, ?)", moves[i].Old, moves[i].New); err != nil {
 				return err
