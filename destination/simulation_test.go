@@ -118,7 +118,7 @@ func runSimulations(t *testing.T, n int, script func(i int) *simulation.Script, 
 
 // TestSimulation runs random histories. See package simulation.
 func TestSimulation(t *testing.T) {
-	n := number(t, "RESOURCESYNC_SIMULATION", 200)
+	n := number(t, "RESOURCESYNC_SIMULATION", 100)
 	if testing.Short() {
 		n = min(n, 20)
 	}
@@ -136,8 +136,13 @@ func TestSimulation(t *testing.T) {
 		runs += v.Runs
 		failed := outcomes[simulation.Failed]
 		mu.Unlock()
-		if len(v.Failures) > 0 && failed <= 3 {
-			reportFailure(t, fmt.Sprintf("seed-%d", first+i), s)
+		name := fmt.Sprintf("seed-%d", first+i)
+		switch {
+		case len(v.Failures) == 0:
+		case failed <= shrunk:
+			reportFailure(t, name, s)
+		default:
+			t.Errorf("%s: %s", name, v.Failures[0])
 		}
 	})
 	for _, o := range slices.Sorted(maps.Keys(outcomes)) {
@@ -153,13 +158,18 @@ var cpuTime = func() time.Duration { return 0 }
 // TestSimulationShort runs short histories: one of so many that are next to each other.
 func TestSimulationShort(t *testing.T) {
 	needs.Time(t)
-	every := number(t, "RESOURCESYNC_SIMULATION_SHORT", 499)
+	every := number(t, "RESOURCESYNC_SIMULATION_SHORT", 997)
 	all := slices.Collect(simulation.Short)
 	var failed atomic.Int64
 	runSimulations(t, len(all)/every, func(i int) *simulation.Script { return all[i*every+i%every] },
 		func(i int, s *simulation.Script, v *simulation.Verdict) {
-			if len(v.Failures) > 0 && failed.Add(1) <= 3 {
-				reportFailure(t, fmt.Sprintf("short-%d", i*every+i%every), s)
+			name := fmt.Sprintf("short-%d", i*every+i%every)
+			switch {
+			case len(v.Failures) == 0:
+			case failed.Add(1) <= shrunk:
+				reportFailure(t, name, s)
+			default:
+				t.Errorf("%s: %s", name, v.Failures[0])
 			}
 		})
 	t.Logf("%d of %d short histories, %d failed", len(all)/every, len(all), failed.Load())
@@ -178,6 +188,10 @@ func number(t *testing.T, name string, otherwise int) int {
 	}
 	return n
 }
+
+// shrunk is the number of failing histories that are shrunk. Of the others, only the seed is
+// reported.
+const shrunk = 8
 
 // replays is the number of times that a failing history is repeated.
 const replays = 100

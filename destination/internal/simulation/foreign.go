@@ -55,7 +55,7 @@ func (w *World) position(when time.Time) int {
 func (f *foreign) document(path string, when time.Time) (text string, modified time.Time) {
 	n := f.w.position(when)
 	if n > 0 {
-		modified = f.w.log[n-1].at
+		modified = f.w.log[n-1].modified
 	}
 	if path == ".well-known/resourcesync" {
 		return f.description(n), modified

@@ -36,6 +36,9 @@ func (w *World) judgeAudit(a *destination.AuditReport) {
 		}
 	}
 	for at, text := range files {
+		if text == "edited" && w.claimed[at] {
+			continue
+		}
 		name, _, _ := strings.Cut(text, " ")
 		if damaged := w.has(a.Damaged.URIs, at); !damaged && !w.has(a.Extra.URIs, name) {
 			unseen++

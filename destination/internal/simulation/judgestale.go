@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -14,6 +15,7 @@ func (w *World) judgeStale(c *comparison, v *version, text string) {
 	have, known := w.version(v.name, text)
 	noted := w.hasChange(v)
 	fetched, lied := w.fetched(have)
+	alike := w.alike(have)
 	w.mu.Unlock()
 	shown := func(t time.Time) string { return (&foreign{w}).time(t) }
 	err := fmt.Errorf("%s is stale: version %d instead of %d", v.name, have.n, v.n)
@@ -29,6 +31,8 @@ func (w *World) judgeStale(c *comparison, v *version, text string) {
 	case noted && w.Changes == "" && shown(v.at) != shown(have.at):
 		w.fail("stale", "%v, whose change has another datetime", err)
 	case w.marked() && !fetched.Before(w.mark(v).Truncate(w.tick()).Add(w.tick())):
+		c.undetectable++
+	case alike:
 		c.undetectable++
 	case w.Validators == "" || !lied && w.Validators == "modified" && v.at.Truncate(time.Second).After(have.at.Truncate(time.Second)):
 		w.fail("stale", "%v, although its validators tell them apart", err)
@@ -85,6 +89,34 @@ func (w *World) version(name, text string) (v version, ok bool) {
 		}
 	}
 	return v, false
+}
+
+// alike reports whether all documents of a foreign Source are as they were when the Destination last asked for a
+// version, and whenever it has read them since. The caller holds the lock.
+func (w *World) alike(v version) bool {
+	var asked time.Time
+	documents := make(map[string]string)
+	f := &foreign{w}
+	for _, r := range w.requests {
+		if r.name == v.name && r.version == v.n && !r.faulty {
+			asked = r.when
+		}
+		if strings.HasSuffix(r.name, ".xml") {
+			documents[r.name], _ = f.document(r.name, time.Now())
+		}
+	}
+	if w.Source != "" || w.Dumps != "" || asked.IsZero() {
+		return false
+	}
+	for name, text := range documents {
+		if then, _ := f.document(name, asked); then != text {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(w.requests, func(r *request) bool {
+		then, _ := f.document(r.name, r.when)
+		return documents[r.name] != "" && r.when.After(asked) && then != documents[r.name]
+	})
 }
 
 // fetched returns when the Destination last received a version or was told that it is current, by

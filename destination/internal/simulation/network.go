@@ -28,6 +28,7 @@ type request struct {
 	status   int       // 0 if there was no response
 	faulty   bool      // a fault changed the response
 	at       time.Time // by the Source's clock
+	when     time.Time // by the clock of the world
 	received bool      // the whole body
 }
 
@@ -71,7 +72,7 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("simulation: there is no host %s", r.URL.Host)
 	}
 	n.mu.Lock()
-	req := &request{name: name, process: n.p.number, at: n.now()}
+	req := &request{name: name, process: n.p.number, at: n.now(), when: time.Now()}
 	if r := n.truth[name]; r != nil {
 		req.version = r.n
 	}

@@ -102,7 +102,9 @@ func (w *World) asked(name string) (at time.Time) {
 	defer w.mu.Unlock()
 	for _, r := range w.requests {
 		if r.name == name && !r.faulty && (r.status == http.StatusOK && r.received || r.status == http.StatusNotModified) {
-			at = r.at
+			if at = r.at; w.NoDate {
+				at = r.when
+			}
 		}
 	}
 	return at

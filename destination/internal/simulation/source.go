@@ -45,6 +45,10 @@ type entry struct {
 	set  int
 	version
 	when time.Time // by the clock of the world
+
+	// modified is when its documents changed, by the clock of the Source. A resource joins a set
+	// long after its version was made.
+	modified time.Time
 }
 
 // A source publishes the resources of a world.
@@ -160,9 +164,10 @@ func (w *World) sets() int { return max(w.Sets, 1) }
 
 // note adds an entry to the log. The caller holds the lock.
 func (w *World) note(verb string, set int, v version) {
-	e := entry{verb, set, v, time.Now()}
+	e := entry{verb, set, v, time.Now(), latest(v.at, time.Now().Add(w.skew))}
 	if v.name == "" {
 		e.at = w.now()
+		e.modified = e.at
 	}
 	w.log = append(w.log, e)
 }
