@@ -37,19 +37,43 @@ func (f *Folder) open(name string) (io.ReadCloser, error) {
 	return &contentFile{fd, name}, nil
 }
 
-// openTemp opens or makes a temporary file.
-func (f *Folder) openTemp(temp string, flags int) (*os.File, error) {
-	fd, err := unix.Openat(int(f.tempDir.Fd()), temp, flags|unix.O_CLOEXEC|unix.O_LARGEFILE|unix.O_NOFOLLOW, 0o666)
+// storeText makes a temporary file with text, and writes it to disk.
+func (f *Folder) storeText(temp string, text []byte, modified time.Time) error {
+	fd, err := unix.Openat(int(f.tempDir.Fd()), temp, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_CLOEXEC|unix.O_LARGEFILE|unix.O_NOFOLLOW, 0o666)
 	if err != nil {
-		return f.openTempRoot(temp, flags)
+		return f.storeRoot(temp, text, modified)
 	}
-	return os.NewFile(uintptr(fd), temp), nil
+	for len(text) > 0 && err == nil {
+		n := 0
+		err = uninterrupted(func() error { n, err = unix.Write(fd, text); return err })
+		text = text[max(n, 0):]
+	}
+	if err == nil {
+		f.setModified(temp, modified)
+		err = uninterrupted(func() error { return unix.Fsync(fd) })
+	}
+	if closed := unix.Close(fd); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return &os.PathError{Op: "write", Path: f.describe(tempFolder + "/" + temp), Err: err}
+	}
+	return nil
+}
+
+// uninterrupted repeats a call of the system that a signal interrupts.
+func uninterrupted(call func() error) error {
+	for {
+		if err := call(); err != unix.EINTR {
+			return err
+		}
+	}
 }
 
 // setModified sets the modification time of a temporary file, if it is known and the file system
 // does not refuse it: it is a hint for people.
 func (f *Folder) setModified(temp string, modified time.Time) {
-	if at, err := unix.TimeToTimespec(modified); err == nil {
+	if at, err := unix.TimeToTimespec(modified); err == nil && !modified.IsZero() {
 		unix.UtimesNanoAt(int(f.tempDir.Fd()), temp, []unix.Timespec{{Nsec: unix.UTIME_NOW}, at}, unix.AT_SYMLINK_NOFOLLOW)
 	}
 }

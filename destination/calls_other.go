@@ -4,22 +4,23 @@ package destination
 
 import (
 	"io"
-	"os"
 	"time"
 )
 
 // open opens a file of the folder.
 func (f *Folder) open(name string) (io.ReadCloser, error) { return f.openRoot(name) }
 
-// openTemp opens or makes a temporary file.
-func (f *Folder) openTemp(temp string, flags int) (*os.File, error) {
-	return f.openTempRoot(temp, flags)
+// storeText makes a temporary file with text, and writes it to disk.
+func (f *Folder) storeText(temp string, text []byte, modified time.Time) error {
+	return f.storeRoot(temp, text, modified)
 }
 
 // setModified sets the modification time of a temporary file, if it is known and the file system
 // does not refuse it: it is a hint for people.
 func (f *Folder) setModified(temp string, modified time.Time) {
-	f.temps.Chtimes(temp, time.Now(), modified)
+	if !modified.IsZero() {
+		f.temps.Chtimes(temp, time.Now(), modified)
+	}
 }
 
 // A placeFolder is only used on Linux.

@@ -1,7 +1,6 @@
 package destination
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -140,10 +139,10 @@ func (f *Folder) Put(_ context.Context, c resourcesync.Change, content io.Reader
 	}
 	temp := strconv.Itoa(f.temp)
 	f.temp++
-	var text *bytes.Buffer
+	var text []byte
 	if length, known := c.Resource.Length.Bytes(); known && length <= maxWait {
-		text = bytes.NewBuffer(make([]byte, 0, length+bytes.MinRead))
-		if _, err := text.ReadFrom(content); err != nil {
+		text = make([]byte, length)
+		if _, err := io.ReadFull(content, text); err != nil {
 			return err
 		}
 	} else if err := f.write(temp, content); err != nil {
@@ -198,32 +197,32 @@ func (f *Folder) write(temp string, content io.Reader) error {
 }
 
 // store writes text to temp, unless it is nil, and temp to disk.
-func (f *Folder) store(temp string, text *bytes.Buffer, modified time.Time) error {
+func (f *Folder) store(temp string, text []byte, modified time.Time) error {
 	if err := f.hook.Before("write", tempFolder+"/"+temp); err != nil {
 		return err
 	}
+	if text != nil {
+		return f.storeText(temp, text, modified)
+	}
+	return f.storeRoot(temp, nil, modified)
+}
+
+// storeRoot does what store does, on any system.
+func (f *Folder) storeRoot(temp string, text []byte, modified time.Time) error {
 	flags := os.O_RDWR
 	if text != nil {
 		flags |= os.O_CREATE | os.O_TRUNC
 	}
-	file, err := f.openTemp(temp, flags)
+	file, err := f.temps.OpenFile(temp, flags, 0o666)
 	if err != nil {
 		return err
 	}
-	if text != nil {
-		if _, err := text.WriteTo(file); err != nil {
-			return errors.Join(err, file.Close())
-		}
+	_, err = file.Write(text)
+	if err == nil {
+		f.setModified(temp, modified)
+		err = file.Sync()
 	}
-	if !modified.IsZero() {
-		f.setModified(temp, modified) // a hint for people; some file systems refuse it
-	}
-	return errors.Join(file.Sync(), file.Close())
-}
-
-// openTempRoot opens or makes a temporary file on any system.
-func (f *Folder) openTempRoot(temp string, flags int) (*os.File, error) {
-	return f.temps.OpenFile(temp, flags, 0o666)
+	return errors.Join(err, file.Close())
 }
 
 // Delete implements [Sink].
