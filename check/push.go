@@ -1,7 +1,6 @@
 package check
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -150,9 +149,7 @@ func (w *walker) socket(ctx context.Context, uri string, at place) error {
 	w.at(uri)
 	limited, cancel := context.WithTimeout(ctx, socketTime)
 	defer cancel()
-	conn, _, err := websocket.Dial(limited, uri, &websocket.DialOptions{
-		HTTPClient: &http.Client{Transport: w.client.Transport()}, HTTPHeader: http.Header{"User-Agent": {cmp.Or(w.options.UserAgent, "resourcesync")}},
-	})
+	conn, _, err := websocket.Dial(limited, uri, &websocket.DialOptions{HTTPClient: &http.Client{Transport: w.client.Transport()}})
 	if err != nil {
 		return w.failed(ctx, uri, at, err, "websocket-unreachable", "")
 	}

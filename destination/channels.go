@@ -104,8 +104,8 @@ func (f *follower) key(ch *tree.Channel) channelKey {
 // join begins to follow a channel.
 func (f *follower) join(ctx context.Context, ch channel, uses []use) error {
 	ctx, stop := context.WithCancel(ctx)
-	c := &following{uses: uses, stop: stop, done: make(chan struct{})}
-	run, way := (&socket{ch, f.client.Transport(), f.Destination.options.userAgent(), f.messages}).run, "WebSocket"
+	c := &following{key: ch.key, uses: uses, stop: stop, done: make(chan struct{})}
+	run, way := (&socket{ch, f.client.Transport(), f.messages}).run, "WebSocket"
 	if ch.key.hub {
 		s, err := f.subscription(ctx, ch)
 		if err != nil {

@@ -33,6 +33,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/destination/internal/state"
+	"github.com/resourcesync-go/resourcesync/internal/copyname"
 	"github.com/resourcesync-go/resourcesync/internal/fault"
 	"github.com/resourcesync-go/resourcesync/internal/fetch"
 	"github.com/resourcesync-go/resourcesync/internal/guard"
@@ -100,6 +101,13 @@ type Options struct {
 	// UserAgent is sent with requests; its first word is the name in robots.txt. If
 	// empty, "resourcesync" is used.
 	UserAgent string
+
+	// Name names the copy to the operators of the Source: it is added to the User-Agent, as in
+	// "resourcesync (name=library-berlin)". It is a token (RFC 9110, section 5.6.2) of at most 64
+	// bytes. Only the host and port of the Source's URL receive it and, if that begins with http
+	// and has no port, the same host by https; not other hosts to which redirects or lists lead.
+	// If empty, the copy has no name.
+	Name string
 
 	// Progress receives the progress of a Sync or Audit, a few times per second. It must
 	// not block. It may be nil.
@@ -174,6 +182,8 @@ func open(source string, sink Sink, o *Options, with seams) (*Destination, error
 		return nil, fmt.Errorf("destination: Dumps is %q, which is none of its constants", o.Dumps)
 	case o.Rate < 0 || o.Concurrency < 0 || o.MaxResource < 0 || o.MaxBytes < 0 || o.MaxState < 0 || o.MaxDelete < 0:
 		return nil, errors.New("destination: Rate, Concurrency and limits must not be negative")
+	case o.Name != "" && !copyname.Valid(o.Name):
+		return nil, fmt.Errorf("destination: Name is %q; give %s", o.Name, copyname.Rule)
 	}
 	source = normal(u)
 	d := &Destination{source: source, host: u.Host, sink: sink, options: *o, log: cmp.Or(o.Logger, slog.Default())}
@@ -206,7 +216,8 @@ func open(source string, sink Sink, o *Options, with seams) (*Destination, error
 	}
 	d.client = fetch.New(fetch.Options{
 		Trusted: []string{fetch.HostPort(u)}, Allow: o.Allow, Rate: o.Rate, Concurrency: o.Concurrency,
-		UserAgent: o.userAgent(), IgnoreRobots: o.IgnoreRobots, Transport: with.transport,
+		UserAgent: o.UserAgent, IgnoreRobots: o.IgnoreRobots, Transport: with.transport,
+		Name: o.Name, NameTo: nameTo(u),
 	})
 	if err := d.resumePauses(); err != nil {
 		d.state.Close()
@@ -215,7 +226,15 @@ func open(source string, sink Sink, o *Options, with seams) (*Destination, error
 	return d, nil
 }
 
-func (o *Options) userAgent() string { return cmp.Or(o.UserAgent, "resourcesync") }
+// nameTo returns the hosts with ports that receive the name of a copy of the Source at u. A Source
+// at http often leads to https.
+func nameTo(u *url.URL) []string {
+	all := []string{fetch.HostPort(u)}
+	if u.Scheme == "http" && u.Port() == "" {
+		all = append(all, fetch.HostPort(&url.URL{Scheme: "https", Host: u.Host}))
+	}
+	return all
+}
 
 // normal returns a URL in one of its spellings, because the state belongs to one Source.
 func normal(u *url.URL) string {

@@ -26,7 +26,6 @@ const (
 type socket struct {
 	channel
 	transport http.RoundTripper
-	userAgent string
 	messages  chan struct{} // limits the messages that are received at a time
 }
 
@@ -56,9 +55,7 @@ func (s *socket) run(ctx context.Context) {
 func (s *socket) connect(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	conn, _, err := websocket.Dial(ctx, s.WebSocket, &websocket.DialOptions{
-		HTTPClient: &http.Client{Transport: s.transport}, HTTPHeader: http.Header{"User-Agent": {s.userAgent}},
-	})
+	conn, _, err := websocket.Dial(ctx, s.WebSocket, &websocket.DialOptions{HTTPClient: &http.Client{Transport: s.transport}})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/destination"
+	"github.com/resourcesync-go/resourcesync/internal/copyname"
 )
 
 // A mirrorConfig is the command line of mirror.
@@ -24,6 +25,7 @@ type mirrorConfig struct {
 	maxDelete               float64
 	every                   time.Duration
 	dumps, logFormat, only  string
+	name                    string // for the operators of the Source
 }
 
 func (m *mirrorConfig) declare(c *settings.Catalog) {
@@ -53,6 +55,9 @@ func (m *mirrorConfig) declare(c *settings.Catalog) {
 			Text: `Continue a copy whose Source has another URL now. The Source must list resources of the copy, or
 				the run fails. They get their new URIs and keep their files, and only those that differ are
 				requested.`},
+		settings.Setting{Name: "name", Value: settings.Text(&m.name), Without: "none",
+			Text: `A name of the copy for the operators of the Source, such as library-berlin. Only the host of URL
+				gets it, in the User-Agent.`},
 		settings.Setting{Name: "only", Value: settings.Text(&m.only), Without: "none; all lists of the Source are copied", Group: settings.Lists,
 			Text: `Restrict a new copy to the Resource List or Resource Dump at this URL, and to the Change Lists and
 				dumps of its set. Later runs need not repeat the flag.`},
@@ -94,6 +99,7 @@ func (m *mirrorConfig) check() error {
 	f.If(m.replace && !m.rebuild, "replace", "needs --rebuild")
 	f.If(m.callbackListen != "" && !m.follow, "callback-listen", "needs --follow")
 	f.If(m.callbackURL != "" && !m.follow, "callback-url", "needs --follow")
+	f.If(m.name != "" && !copyname.Valid(m.name), "name", "give %s", copyname.Rule)
 	f.If(m.only != "" && checkSourceURL(m.only) != nil, "only", "give the URL of a list, such as https://example.org/resourcelist.xml")
 	f.Add(checkSourceURL(m.source), m.requestSettings.check(), m.callbackSettings.check(), m.checkState())
 	return f.Err()
@@ -108,7 +114,7 @@ func (c *mirrorConfig) options(log *slog.Logger, progress func(destination.Progr
 		Moved: c.moved, Rebuild: c.rebuild, Replace: c.replace,
 		Progress: progress, Logger: log,
 	}
-	o.Only = c.only
+	o.Only, o.Name = c.only, c.name
 	if c.dumps != "auto" {
 		o.Dumps = destination.Dumps(c.dumps)
 	}

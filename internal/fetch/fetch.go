@@ -46,6 +46,11 @@ type Options struct {
 	UserAgent    string
 	IgnoreRobots bool
 
+	// Name names the copy in the User-Agent of requests to the hosts with ports in NameTo. Other
+	// hosts do not get it, also not by redirects. It may be empty.
+	Name   string
+	NameTo []string
+
 	// Attempts is the number of attempts of a request, or of those without progress of a
 	// download; 4 if zero.
 	Attempts int

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/resourcesync-go/resourcesync/internal/background"
+	"github.com/resourcesync-go/resourcesync/internal/copyname"
 	"github.com/resourcesync-go/resourcesync/internal/webclient"
 )
 
@@ -58,6 +60,14 @@ type hosts struct {
 func newHosts(o *Options, transport http.RoundTripper) *hosts {
 	product, _, _ := strings.Cut(strings.Fields(o.UserAgent + " resourcesync")[0], "/")
 	return &hosts{options: o, transport: transport, product: product, hosts: make(map[string]*host)}
+}
+
+// agent returns the User-Agent of requests for u.
+func (o *Options) agent(u *url.URL) string {
+	if o.Name != "" && slices.Contains(o.NameTo, HostPort(u)) {
+		return copyname.Add(o.UserAgent, o.Name)
+	}
+	return o.UserAgent
 }
 
 // A host has the state of a host and port.
@@ -141,7 +151,7 @@ func (h *hosts) send(to *host, r *http.Request) (*http.Response, error) {
 	waited(ctx, begun)
 	ctx, cancel := context.WithCancel(ctx)
 	r = r.Clone(ctx)
-	r.Header.Set("User-Agent", h.options.UserAgent)
+	r.Header.Set("User-Agent", h.options.agent(r.URL))
 	res, err := h.transport.RoundTrip(r)
 	k := kindOf(ctx)
 	delayed := err == nil && k != document && res.StatusCode == http.StatusServiceUnavailable && res.Header.Get("Retry-After") != ""

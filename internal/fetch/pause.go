@@ -211,7 +211,7 @@ func (h *hosts) decide(ctx context.Context, to *host) error {
 		return err
 	}
 	r.Header = p.validators.header()
-	r.Header.Set("User-Agent", h.options.UserAgent)
+	r.Header.Set("User-Agent", h.options.agent(r.URL))
 	res, err := h.transport.RoundTrip(r)
 	if err != nil {
 		to.count(err)

@@ -42,5 +42,15 @@ func (c *Client) Post(ctx context.Context, uri string, form url.Values) error {
 }
 
 // Transport returns the transport of c for connections that are not requests, such as
-// WebSockets. It dials only addresses that are allowed, and has no other limits.
-func (c *Client) Transport() http.RoundTripper { return c.hosts.transport }
+// WebSockets. It dials only addresses that are allowed, sets the User-Agent, and has no other
+// limits.
+func (c *Client) Transport() http.RoundTripper { return socketTransport{c.hosts} }
+
+type socketTransport struct{ hosts *hosts }
+
+// RoundTrip implements [http.RoundTripper].
+func (t socketTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("User-Agent", t.hosts.options.agent(r.URL))
+	return t.hosts.transport.RoundTrip(r)
+}
