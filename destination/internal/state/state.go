@@ -58,6 +58,7 @@ func Open(path, source string, mayMove bool, max int64, hook fault.Hook) (*State
 	if err := sqlitedb.MakePrivate(path); err != nil {
 		return nil, err
 	}
+	sqlitedb.KeepHeap()
 	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
 	if err != nil {
 		return nil, err

@@ -51,6 +51,7 @@ func Open(ctx context.Context, path string, size int) (rowdb.DB, error) {
 // write-ahead log. A few connections of the pool are kept in use until the DB is
 // closed. The pool is the caller's to close, after that.
 func New(ctx context.Context, pool *sqlitex.Pool) (rowdb.DB, error) {
+	KeepHeap()
 	return checked(ctx, &database{pool: pool, most: runtime.GOMAXPROCS(0)})
 }
 
@@ -62,6 +63,7 @@ func checked(ctx context.Context, db *database) (rowdb.DB, error) {
 }
 
 func openPool(path string, size int) (*sqlitex.Pool, error) {
+	KeepHeap()
 	if err := MakePrivate(path); err != nil {
 		return nil, err
 	}
