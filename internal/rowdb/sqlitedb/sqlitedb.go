@@ -132,6 +132,9 @@ func (db *database) Schema() string { return "" }
 
 func (db *database) Close() error {
 	db.mu.Lock()
+	if db.own && len(db.hot) > 0 {
+		checkpoint(db.hot[0])
+	}
 	for _, conn := range db.hot {
 		db.pool.Put(conn)
 	}
@@ -141,6 +144,13 @@ func (db *database) Close() error {
 		return db.pool.Close()
 	}
 	return nil
+}
+
+// checkpoint writes the log to the database file, unless others use it, so that the last connection
+// removes the log. SQLite would do so itself, but the pool interrupts a connection before it closes
+// it. An error loses nothing: the log stays, and the next start reads it.
+func checkpoint(conn *sqlite.Conn) {
+	_ = sqlitex.ExecuteTransient(conn, "PRAGMA wal_checkpoint(PASSIVE)", nil)
 }
 
 // TryLock implements [rowdb.DB] with the write lock of an empty database beside the

@@ -1,6 +1,7 @@
 package sqlitedb
 
 import (
+	"context"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -30,6 +31,41 @@ func TestCloseEarly(t *testing.T) {
 	}
 	if err := pool.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestCloseRemovesLog: the last user of a file leaves it alone, without its log. An earlier one
+// leaves the log to the others.
+func TestCloseRemovesLog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	open := func() rowdb.DB {
+		t.Helper()
+		db, err := Open(t.Context(), path, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return db
+	}
+	first, second := open(), open()
+	err := first.Update(t.Context(), func(c rowdb.Conn) error { return c.Script(t.Context(), "CREATE TABLE a (b); INSERT INTO a VALUES (1)") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, db := range []rowdb.DB{first, second} {
+		n, err := rowdb.One(t.Context(), db, rowdb.Int, "SELECT b FROM a")
+		if err != nil || n != 1 {
+			t.Errorf("%d, %v", n, err)
+		}
+		for range 50 { // as at the end of a program, which almost certainly interrupts the connection
+			ctx, cancel := context.WithCancel(t.Context())
+			_ = db.Do(ctx, func(rowdb.Conn) error { cancel(); return nil })
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+		if found, err := filepath.Glob(path + "-*"); err != nil || (len(found) > 0) != (i == 0) {
+			t.Errorf("after closing %d of 2: %q, %v", i+1, found, err)
+		}
 	}
 }
 
