@@ -109,6 +109,10 @@ func (s *Store) checkIdle(ctx context.Context) error {
 	return nil
 }
 
+// ErrNewer means that a newer version of this module has migrated the tables. Use that version,
+// or restore a backup from before the upgrade.
+var ErrNewer = rowdb.ErrNewer
+
 // ErrDamaged reports corrupted content of the database: a row
 // that cannot be decoded, or damage that the engine reports. The error that wraps it
 // names the table and the row, or the file. [Store.Health] reports it until the row has

@@ -133,6 +133,8 @@ func refuseState(path string, err error) error {
 	switch {
 	case errors.Is(err, exit.ErrInUse):
 		remedy = "stop that one or wait until it has ended, or " + remedy
+	case errors.Is(err, sqlstore.ErrNewer):
+		remedy = "use that program, or restore the backup of the state from before the upgrade"
 	case exit.IsFull(err):
 		remedy = "make room on the disk, or give a file on another one with --state"
 	case sqlite.ErrCode(err).ToPrimary() == sqlite.ResultIOErr:

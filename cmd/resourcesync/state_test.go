@@ -71,7 +71,7 @@ func TestRefusedStates(t *testing.T) {
 		"a folder":          {elsewhere, "is not a file; give another file with --state"},
 		"no database":       {path("text.db"), "is not an SQLite database; give another file with --state"},
 		"something else":    {path("others.db"), "is a database of another program; give another file with --state"},
-		"newer":             {path("newer.db"), "which a newer program has written"},
+		"newer":             {path("newer.db"), "use that program, or restore the backup"},
 		"in use":            {path("running.db"), "is in use by another resourcesync; stop that one or wait until it has ended, or give another file with --state"},
 		"another kind":      {"mysql://localhost/test", "a database of PostgreSQL as in postgres://"},
 		"no server":         {"postgres://me:secret@127.0.0.1:1/db", "connection refused"},

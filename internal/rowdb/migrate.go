@@ -63,7 +63,7 @@ func Migrate(ctx context.Context, db DB, files fs.FS, steps map[int]func(context
 		}
 	}
 	if version > len(scripts) {
-		return fmt.Errorf("rowdb: the tables have version %d, which a newer program has written; this program knows versions up to %d", version, len(scripts))
+		return fmt.Errorf("rowdb: %w: the tables have version %d, and this program knows versions up to %d", ErrNewer, version, len(scripts))
 	}
 	return nil
 }

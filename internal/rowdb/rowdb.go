@@ -168,6 +168,9 @@ func One[T any](ctx context.Context, c Querier, read func(Row) T, sql string, ar
 	return one, err
 }
 
+// ErrNewer means that the tables are of a newer version of this program.
+var ErrNewer = errors.New("a newer version of this program has written the database")
+
 // ErrDamaged reports corrupted content of a database.
 var ErrDamaged = errors.New("the database is damaged; restore a backup, or start with an empty database")
 
