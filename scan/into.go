@@ -103,6 +103,9 @@ func Into[S Stored](ctx context.Context, store Store[S], name string, origin Ori
 	s.options.Every = cmp.Or(s.options.Every, 5*time.Minute)
 	s.options.Confirm = cmp.Or(s.options.Confirm, "scan.Set.ConfirmDeletions")
 	s.log = cmp.Or(s.options.Logger, slog.Default())
+	if err := checkFile(store, origin); err != nil {
+		return nil, err
+	}
 	stored, err := store.Set(ctx, name, &SetOptions{AwaitScan: true, MaxDelete: s.options.MaxDelete, MaxDeleteHold: s.options.MaxDeleteHold})
 	if err != nil {
 		return nil, err

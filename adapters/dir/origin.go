@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/paths"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
@@ -19,6 +20,7 @@ var (
 	_ scan.Progresser = (*Dir)(nil)
 	_ scan.Identifier = (*Dir)(nil)
 	_ scan.Recognizer = (*Dir)(nil)
+	_ scan.Container  = (*Dir)(nil)
 )
 
 // Bind implements [scan.Binder]: from now on, a scan does not read a file again that set has in
@@ -72,6 +74,10 @@ func (*counter) skip(string, error)                                            {
 func (d *Dir) Identity() scan.Identity {
 	return scan.Identity{Name: d.real, Given: d.path, URIs: d.base}
 }
+
+// Contains implements [scan.Container]: it reports whether the file at path is below the folder,
+// whether or not it is excluded.
+func (d *Dir) Contains(path string) (bool, error) { return paths.IsInside(path, d.path) }
 
 // Recognizes implements [scan.Recognizer]: a link that led to the folder of the set must lead to
 // one with at least one of its files.

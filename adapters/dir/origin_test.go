@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 	"github.com/resourcesync-go/resourcesync/scan"
 	"github.com/resourcesync-go/resourcesync/scan/scantest"
 )
@@ -27,6 +28,33 @@ func TestD14_Count(t *testing.T) {
 	cancel()
 	if _, _, err := d.Estimate(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// TestDatabaseInTheFolder: a scan would publish the database, whose changes would cause the next scan.
+func TestDatabaseInTheFolder(t *testing.T) {
+	here := t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(here, "papers", "sub"), 0o755))
+	must(t, os.Symlink("papers", filepath.Join(here, "link")))
+	for _, test := range []struct {
+		published, database string
+		refused             bool
+	}{
+		{"papers", "papers/state.db", true},
+		{"papers", "papers/sub/state.db", true},
+		{"link", "papers/sub/.state.db", true},
+		{"papers", "link/state2.db", true},
+		{"papers/sub", "papers/state3.db", false},
+		{"papers", "papers.db", false},
+	} {
+		store, err := sqlitestore.OpenFile(t.Context(), filepath.Join(here, test.database), nil)
+		must(t, err)
+		d := openDir(t, filepath.Join(here, test.published), nil)
+		_, err = scan.Into(t.Context(), store, "papers", d, nil)
+		if test.refused != (err != nil) || err != nil && !strings.HasSuffix(err.Error(), "is in the folder that is published: keep it in another folder") {
+			t.Errorf("%s in %s: %v", test.database, test.published, err)
+		}
+		must(t, store.Close())
 	}
 }
 

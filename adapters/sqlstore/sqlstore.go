@@ -163,6 +163,10 @@ func (s *Store) Close() error {
 	return s.db.Close()
 }
 
+// File implements [scan.FileStore]: it returns the absolute path of the database file of SQLite,
+// or "" in PostgreSQL.
+func (s *Store) File() string { return s.db.File() }
+
 func moment(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
 
 // Log returns the log of notifications of this name, and creates it if there is none. Each

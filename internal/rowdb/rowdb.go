@@ -54,6 +54,9 @@ type DB interface {
 	// Schema returns the schema of the tables, quoted, or "" in SQLite.
 	Schema() string
 
+	// File returns the absolute path of the database file, or "" in PostgreSQL.
+	File() string
+
 	// Close returns the connections that are kept in use to the pool, and closes
 	// a pool that the DB opened itself. No other method may be running or be
 	// called later.

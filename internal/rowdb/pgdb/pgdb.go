@@ -49,6 +49,8 @@ func (db *database) Dialect() rowdb.Dialect { return rowdb.Postgres }
 
 func (db *database) Schema() string { return pgx.Identifier{db.schema}.Sanitize() }
 
+func (db *database) File() string { return "" }
+
 // Close has nothing to return: no connection is kept between calls.
 func (db *database) Close() error { return nil }
 

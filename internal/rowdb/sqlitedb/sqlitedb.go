@@ -130,6 +130,8 @@ func (db *database) Dialect() rowdb.Dialect { return rowdb.SQLite }
 
 func (db *database) Schema() string { return "" }
 
+func (db *database) File() string { return db.path }
+
 func (db *database) Close() error {
 	db.mu.Lock()
 	if db.own && len(db.hot) > 0 {
