@@ -40,6 +40,18 @@ type Identity struct {
 	// URIs is what the URIs of the resources follow from: a base URL, or a template. While
 	// the stored resources follow from another one, the set is not ready.
 	URIs string
+
+	// Excluded is the rule by which the origin leaves out resources, if it is an [Excluder].
+	// It can be any text that is another one whenever the rule is.
+	Excluded string
+}
+
+// An Excluder is an [Identifier] that leaves out resources by a rule. If the recorded rule is
+// another one, the next complete scan first deletes the resources that the rule excludes. Somebody
+// has asked for these deletions, so they are neither held nor counted.
+type Excluder interface {
+	// Excludes reports whether the rule excludes the resource with this key.
+	Excludes(key string) bool
 }
 
 // An OriginError means that a set has the resources of another origin.
@@ -50,18 +62,19 @@ type OriginError struct {
 // Error implements error.
 func (e *OriginError) Error() string {
 	if e.Origin.Given != "" && e.Recorded.Given == e.Origin.Given {
-		return fmt.Sprintf("%q now points to %s, which shares no resources with %s, the recorded origin; if this is intended, set Moved once", e.Origin.Given, e.Origin.Name, e.Recorded.Name)
+		return fmt.Sprintf("%q now points to %s, which shares no resources with %s, the recorded origin; if this is intended, set scan.Options.Moved for one start", e.Origin.Given, e.Origin.Name, e.Recorded.Name)
 	}
-	return fmt.Sprintf("the set has the resources of %s, not those of %s; if they have moved, set Moved once", e.Recorded.Name, e.Origin.Name)
+	return fmt.Sprintf("the set has the resources of %s, not those of %s; if they have moved, set scan.Options.Moved for one start", e.Recorded.Name, e.Origin.Name)
 }
 
 // An identityRecord is an Identity in a state. Older states have the real path of a folder
 // or the base URL of a website in place of the name.
 type identityRecord struct {
-	Given   string `json:"given"`
-	Real    string `json:"real"`
-	Source  string `json:"source,omitempty"`
-	BaseURL string `json:"base_url,omitempty"`
+	Given    string `json:"given"`
+	Real     string `json:"real"`
+	Source   string `json:"source,omitempty"`
+	BaseURL  string `json:"base_url,omitempty"`
+	Excluded string `json:"excluded,omitempty"`
 }
 
 // Recorded returns the identity of the origin of the resources in set. It is zero if none is
@@ -75,11 +88,11 @@ func Recorded(ctx context.Context, set Stored) (Identity, error) {
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
 		return Identity{}, fmt.Errorf("scan: the record of the set's origin cannot be read: %w", err)
 	}
-	return Identity{Name: cmp.Or(r.Source, r.Real, r.BaseURL), Given: r.Given, URIs: r.BaseURL}, nil
+	return Identity{Name: cmp.Or(r.Source, r.Real, r.BaseURL), Given: r.Given, URIs: r.BaseURL, Excluded: r.Excluded}, nil
 }
 
 func (id Identity) record(ctx context.Context, set Stored) error {
-	text, err := json.Marshal(identityRecord{Given: id.Given, Source: id.Name, BaseURL: id.URIs})
+	text, err := json.Marshal(identityRecord{Given: id.Given, Source: id.Name, BaseURL: id.URIs, Excluded: id.Excluded})
 	if err != nil {
 		return err
 	}
@@ -130,7 +143,7 @@ func (s *Set) record(ctx context.Context) error {
 	}
 	before, err := Recorded(ctx, s.stored)
 	now := *s.identity
-	now.URIs = before.URIs
+	now.URIs, now.Excluded = before.URIs, before.Excluded
 	if err != nil || before == now {
 		return err
 	}

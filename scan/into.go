@@ -209,6 +209,10 @@ func (s *Set) fill(ctx context.Context) (result resourcesync.ScanResult, err err
 	if !s.complete.Load() {
 		defer s.reportFirst(ctx)()
 	}
+	excluded, err := s.deleteExcluded(ctx)
+	if err != nil {
+		return result, err
+	}
 	if f, ok := s.origin.(Filler); ok {
 		s.filling.Store(true)
 		result, err = f.Fill(ctx)
@@ -216,6 +220,7 @@ func (s *Set) fill(ctx context.Context) (result resourcesync.ScanResult, err err
 	} else {
 		result, err = s.stored.Scan(ctx, s.counted.count(s.origin.Resources(ctx)))
 	}
+	result.Deleted += excluded
 	if err != nil {
 		return result, err
 	}
