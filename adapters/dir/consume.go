@@ -37,7 +37,10 @@ func (s *scanRun) consume(yield func(resourcesync.Resource, error) bool) bool {
 // the lines for single files do not show it.
 func (s *scanRun) summarize(skips, fails *health.Round) {
 	fails.End()
-	if n, news := skips.End(); news {
+	switch n, news := skips.End(); {
+	case news && n > 0:
 		s.log.Warn("dir: skipped in total", "files", n)
+	case news:
+		s.log.Info("dir: no files are skipped any longer")
 	}
 }

@@ -117,6 +117,7 @@ type Dir struct {
 	root     *folder
 	base     string // the URI of the folder, with a slash at its end
 	basePath string // the path of base, decoded
+	rawBase  string // the path of base, encoded
 
 	algorithms  []algorithm
 	dotFiles    bool
@@ -131,6 +132,7 @@ type Dir struct {
 	last     atomic.Pointer[scanRun] // the complete scan that runs, or else the last one
 	closing  sync.Once
 	watching atomic.Pointer[notices] // nil while Watch does not run
+	stripped atomic.Bool             // it was logged that paths lack their beginning
 
 	skips health.Rounds // files that scans skip
 	fails health.Rounds // files that make scans incomplete
@@ -186,6 +188,7 @@ func Open(path, baseURL string, o *Options) (*Dir, error) {
 		root:        root,
 		base:        base.String(),
 		basePath:    base.Path,
+		rawBase:     base.EscapedPath(),
 		algorithms:  algorithms,
 		dotFiles:    o.DotFiles,
 		exclude:     o.Exclude,

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -44,6 +45,7 @@ func (d *Dir) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	}
 	key, ok := d.Key(r.URL)
 	if !ok {
+		d.noteStripped(r)
 		next.ServeHTTP(w, r)
 		return
 	}
@@ -101,6 +103,22 @@ func withSafeRanges(r *http.Request) *http.Request {
 	whole.Header = r.Header.Clone()
 	whole.Header.Del("Range")
 	return whole
+}
+
+// noteStripped logs, once, that a request for a listed file has come without the beginning of its
+// path, so that it was not recognized.
+func (d *Dir) noteStripped(r *http.Request) {
+	if d.stripped.Load() || !strings.HasPrefix(r.RequestURI, d.rawBase) { // StripPrefix leaves RequestURI as it was
+		return
+	}
+	whole, err := url.ParseRequestURI(r.RequestURI)
+	if err != nil || strings.HasPrefix(r.URL.Path, d.basePath) {
+		return
+	}
+	if key, ok := d.Key(whole); ok && !isFolder(key) && d.Lists(key) && d.stripped.CompareAndSwap(false, true) {
+		d.log.Warn("dir: files are requested without the beginning of their paths, and not found: mount the handler of the folder without http.StripPrefix",
+			"requested", r.URL.Path, "file", whole.Path)
+	}
 }
 
 func (d *Dir) serverError(w http.ResponseWriter, r *http.Request, key string, err error) {

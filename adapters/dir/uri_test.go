@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -125,5 +127,10 @@ func TestD11_SkippedFilesAreLoggedOnce(t *testing.T) {
 		if n := log.lines("msg="); n != lines+1 || d.Progress().Skipped != 3*lines || log.lines(`"dir: skipped in total" files=30`) != 1 {
 			t.Errorf("%d lines, want %d, told %+v:\n%s", n, lines+1, d.Progress(), &log.buf)
 		}
+	}
+	must(t, os.RemoveAll(filepath.Join(here, "é")))
+	wantKeys(t, complete(t, d), "")
+	if n := log.lines("msg="); n != lines+2 || log.lines("no files are skipped any longer") != 1 {
+		t.Errorf("%d lines when the files are gone:\n%s", n, &log.buf)
 	}
 }
