@@ -45,6 +45,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -64,6 +65,18 @@ type Options struct {
 
 	// DotFiles includes files and folders whose names begin with a dot.
 	DotFiles bool
+
+	// ExcludePatterns excludes files, and folders with everything below them, by names
+	// or paths in the syntax of [path.Match], such as "*.tmp". A pattern with a slash
+	// before its end matches the path below the folder, such as "drafts/2026" or
+	// "/drafts"; any other matches names in all folders. A slash at the end matches
+	// folders only. [Litter] has usual ones. Case matters, and * stands for no slash.
+	//
+	// [scan.Set] records the patterns. When they have changed, the next complete scan
+	// deletes the resources that they exclude, and holds none of these deletions.
+	//
+	// If empty, nothing is excluded.
+	ExcludePatterns []string
 
 	// Exclude reports whether to exclude a file or a folder with everything below
 	// it. path is the key: relative to the folder and separated by slashes.
@@ -122,6 +135,8 @@ type Dir struct {
 	algorithms  []algorithm
 	dotFiles    bool
 	exclude     func(path string, isDir bool) bool
+	patterns    []pattern
+	excluded    string                                                                    // the patterns, as the set records them
 	known       func(ctx context.Context, keys []string) ([]resourcesync.Resource, error) // nil until Bind
 	keep        func() (Copy, error)
 	concurrency int
@@ -170,6 +185,10 @@ func Open(path, baseURL string, o *Options) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
+	patterns, err := parsePatterns(o.ExcludePatterns)
+	if err != nil {
+		return nil, err
+	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("dir: %w", err)
@@ -192,6 +211,8 @@ func Open(path, baseURL string, o *Options) (*Dir, error) {
 		algorithms:  algorithms,
 		dotFiles:    o.DotFiles,
 		exclude:     o.Exclude,
+		patterns:    patterns,
+		excluded:    strings.Join(o.ExcludePatterns, "\n"),
 		keep:        o.Keep,
 		concurrency: cmp.Or(o.Concurrency, runtime.GOMAXPROCS(0)),
 		debounce:    cmp.Or(o.Debounce, 100*time.Millisecond),

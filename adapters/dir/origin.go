@@ -19,6 +19,7 @@ var (
 	_ scan.Estimator  = (*Dir)(nil)
 	_ scan.Progresser = (*Dir)(nil)
 	_ scan.Identifier = (*Dir)(nil)
+	_ scan.Excluder   = (*Dir)(nil)
 	_ scan.Recognizer = (*Dir)(nil)
 	_ scan.Container  = (*Dir)(nil)
 )
@@ -72,7 +73,7 @@ func (*counter) skip(string, error)                                            {
 // Identity implements [scan.Identifier]. A folder is the same if its path free of symbolic
 // links is: a link may lead to each release in turn.
 func (d *Dir) Identity() scan.Identity {
-	return scan.Identity{Name: d.real, Given: d.path, URIs: d.base}
+	return scan.Identity{Name: d.real, Given: d.path, URIs: d.base, Excluded: d.excluded}
 }
 
 // Contains implements [scan.Container]: it reports whether the file at path is below the folder,

@@ -90,7 +90,7 @@ func validName(name string) bool {
 // admits reports whether the file or folder at key is published, provided that all
 // folders on its path are. name is the last element of key.
 func (d *Dir) admits(key, name string, isDir bool) bool {
-	if !d.dotFiles && name[0] == '.' {
+	if !d.dotFiles && name[0] == '.' || d.isExcluded(key, name, isDir) {
 		return false
 	}
 	return d.exclude == nil || !d.exclude(key, isDir)

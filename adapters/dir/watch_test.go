@@ -162,8 +162,9 @@ func TestWatchIgnoresWhatIsNotListed(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, ".git/config", "")
 	write(t, root, "excluded/file", "")
-	d := openDir(t, root, &Options{Exclude: func(path string, _ bool) bool {
-		return path == "excluded" || strings.HasSuffix(path, ".tmp")
+	write(t, root, "litter/file", "")
+	d := openDir(t, root, &Options{ExcludePatterns: []string{"*.tmp", "litter/"}, Exclude: func(path string, _ bool) bool {
+		return path == "excluded"
 	}})
 	var added []string
 	n := newNotices(d, func(path string) error { added = append(added, path); return nil }, nil)
