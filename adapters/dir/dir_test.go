@@ -21,7 +21,6 @@ func TestOpenRefuses(t *testing.T) {
 		"relative base":     {path: here, base: "/files/"},
 		"no host":           {path: here, base: "https:///files/"},
 		"other scheme":      {path: here, base: "ftp://example.org/"},
-		"no slash":          {path: here, base: "https://example.org/files"},
 		"query":             {path: here, base: "https://example.org/?"},
 		"fragment":          {path: here, base: "https://example.org/#a"},
 		"user":              {path: here, base: "https://me@example.org/"},
@@ -51,6 +50,7 @@ func TestOpenTellsWhy(t *testing.T) {
 func TestBaseURL(t *testing.T) {
 	for given, want := range map[string]string{
 		"https://example.org":       "https://example.org/a%20b",
+		"https://example.org/files": "https://example.org/files/a%20b",
 		"http://example.org:8080/":  "http://example.org:8080/a%20b",
 		"https://example.org/é/":    "https://example.org/%C3%A9/a%20b",
 		"https://example.org/x%3F/": "https://example.org/x%3F/a%20b",

@@ -64,7 +64,12 @@ func (d *Dir) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		d.serverError(w, r, key, err)
 		return
 	}
-	h.Set("Content-Type", mediaType)
+	contentType, err := withCharset(mediaType, f)
+	if err != nil {
+		d.serverError(w, r, key, err)
+		return
+	}
+	h.Set("Content-Type", contentType)
 	if coding := encodingByName(found.name); coding != "" {
 		h.Set("Content-Encoding", coding)
 		if r.Header.Get("If-Match") == "" && r.Header.Get("If-Unmodified-Since") == "" { // a 412 has no body

@@ -33,7 +33,7 @@ func serve(d *Dir, method, uri string, header http.Header) *httptest.ResponseRec
 func TestEveryListedURI(t *testing.T) {
 	here := t.TempDir()
 	for i, name := range awkwardNames {
-		body := strings.Repeat(fmt.Sprint("body ", i, "\n"), i*i*i)
+		body := strings.Repeat(fmt.Sprint("bödy ", i, "\n"), i*i*i)
 		if err := os.WriteFile(filepath.Join(here, name), []byte(body), 0o644); err != nil {
 			t.Logf("not here: %v", err)
 			continue
@@ -94,6 +94,14 @@ func do(t *testing.T, client *http.Client, method, uri string) (*http.Response, 
 	return got, body
 }
 
+// withUTF8 returns the Content-Type of a text in UTF-8.
+func withUTF8(mediaType string) string {
+	if strings.HasPrefix(mediaType, "text/") {
+		return mediaType + "; charset=utf-8"
+	}
+	return mediaType
+}
+
 // checkHeader checks that a response says of r what a list says.
 func checkHeader(t *testing.T, got *http.Response, r resourcesync.Resource) {
 	t.Helper()
@@ -102,7 +110,7 @@ func checkHeader(t *testing.T, got *http.Response, r resourcesync.Resource) {
 		t.Errorf("%s: Content-Length %d, want %d", r.URI, got.ContentLength, length)
 	}
 	for name, want := range map[string]string{
-		"Content-Type":           r.Type,
+		"Content-Type":           withUTF8(r.Type),
 		"Last-Modified":          r.LastModified.Format(http.TimeFormat),
 		"X-Content-Type-Options": "nosniff",
 	} {
@@ -148,6 +156,89 @@ func TestConditionalAndRange(t *testing.T) {
 	must(t, os.Chtimes(filepath.Join(here, "a.txt"), later, later))
 	if w := serve(d, http.MethodGet, base+"a.txt", http.Header{"If-None-Match": {tag}}); w.Code != http.StatusOK {
 		t.Errorf("%d for an old tag", w.Code)
+	}
+}
+
+// TestCharset: a browser shows umlauts, in whichever way the text tells its charset.
+func TestCharset(t *testing.T) {
+	const umlauts, latin1 = "Größe", "Gr\xf6\xdfe"
+	long, most := strings.Repeat("x", textAtOnce), strings.Repeat("x", textLen)
+	here := t.TempDir()
+	d := openDir(t, here, nil)
+	for _, test := range []struct{ name, text, want string }{
+		{"a.txt", umlauts, "text/plain; charset=utf-8"},
+		{"a.txt", "ASCII", "text/plain; charset=utf-8"},
+		{"a.txt", "", "text/plain; charset=utf-8"},
+		{"a.txt", long + umlauts, "text/plain; charset=utf-8"},
+		{"a.txt", long[1:] + "ö", "text/plain; charset=utf-8"}, // cut in two
+		{"a.txt", long[2:] + "€", "text/plain; charset=utf-8"},
+		{"a.txt", latin1, "text/plain"},
+		{"a.txt", long[1:] + "\xe4", "text/plain"}, // like the beginning of a character
+		{"a.txt", long[2:] + "\xff", "text/plain"},
+		{"a.txt", long + latin1, "text/plain"},
+		{"a.txt", most[len(latin1):] + latin1, "text/plain"},
+		{"a.txt", most[len(umlauts):] + umlauts, "text/plain; charset=utf-8"},
+		{"a.txt", most[1:], "text/plain; charset=utf-8"},
+		{"a.txt", most + umlauts, "text/plain"}, // not read so far
+		{"a.txt", "G\x00r\x00", "text/plain"},   // UTF-16 without a mark
+		{"a.csv", "name\n" + long + latin1, "text/csv"},
+		{"a.html", "<title>" + long + latin1, "text/html"},
+		{"a.txt", "\xff\xfeG\x00", "text/plain"}, // UTF-16
+		{"README", umlauts, "text/plain; charset=utf-8"},
+		{"a.html", "<title>" + umlauts, "text/html; charset=utf-8"},
+		{"a.html", "<META Charset=iso-8859-1>", "text/html"},
+		{"a.css", `@charset "iso-8859-1"; a {}`, "text/css"},
+		{"a.xml", umlauts, "application/xml"},
+		{"a.json", `"` + umlauts + `"`, "application/json"},
+	} {
+		write(t, here, test.name, test.text)
+		for _, r := range []struct {
+			method string
+			header http.Header
+		}{{http.MethodHead, nil}, {http.MethodGet, http.Header{"Range": {"bytes=0-0"}}}} {
+			if got := serve(d, r.method, base+test.name, r.header); test.text != "" && got.Header().Get("Content-Type") != test.want {
+				t.Errorf("%s %.20q, %s %v: %d, Content-Type %q, want %q", test.name, test.text, r.method, r.header, got.Code, got.Header().Get("Content-Type"), test.want)
+			}
+		}
+		if got := serve(d, http.MethodGet, base+test.name, nil); got.Code != 200 || got.Header().Get("Content-Type") != test.want || got.Body.String() != test.text {
+			t.Errorf("%s %.20q: %d, Content-Type %q, want %q", test.name, test.text, got.Code, got.Header().Get("Content-Type"), test.want)
+		}
+	}
+}
+
+// TestStripPrefix: a handler whose paths lack their beginning says so once, with a remedy.
+func TestStripPrefix(t *testing.T) {
+	here := t.TempDir()
+	write(t, here, "a b.txt", "text")
+	for name, test := range map[string]struct {
+		base     string
+		stripped bool
+		path     string
+		lines    int
+	}{
+		"stripped":             {base, true, "/files/a%20b.txt", 1},
+		"an encoded base":      {"https://example.org/my%20files/", true, "/my%20files/a%20b.txt", 1},
+		"no file":              {base, true, "/files/none.txt", 0},
+		"mounted as it is":     {base, false, "/files/a%20b.txt", 0},
+		"a path elsewhere":     {base, false, "/a%20b.txt", 0},
+		"at the root, no file": {"https://example.org/", false, "/none", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log logbook
+			d, err := Open(here, test.base, &Options{Logger: log.logger()})
+			must(t, err)
+			defer d.Close()
+			h := d.Handler(nil)
+			if test.stripped {
+				h = http.StripPrefix(strings.TrimSuffix(d.basePath, "/"), h)
+			}
+			for range 2 {
+				h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, test.path, nil))
+			}
+			if n := log.lines("without http.StripPrefix"); n != test.lines || n != log.lines("msg=") {
+				t.Errorf("%d lines, want %d:\n%s", n, test.lines, &log.buf)
+			}
+		})
 	}
 }
 

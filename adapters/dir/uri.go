@@ -20,8 +20,6 @@ func parseBase(baseURL string) (*url.URL, error) {
 		return nil, fmt.Errorf("dir: base URL: %w", err)
 	case hasEncodedSlash(u):
 		return nil, fmt.Errorf("dir: base URL %q has an encoded slash", baseURL)
-	case u.Path != "/" && !strings.HasSuffix(baseURL, "/"):
-		return nil, fmt.Errorf("dir: base URL %q does not end in a slash", baseURL)
 	}
 	return u, nil
 }

@@ -78,7 +78,7 @@ func TestCrawl(t *testing.T) {
 				if res.StatusCode != 200 || body != want || e.Metadata.Length != fmt.Sprint(len(want)) || e.Metadata.Hash != hash {
 					t.Errorf("%s: %s %q, listed %+v", e.Loc, res.Status, body, e.Metadata)
 				}
-				if res.Header.Get("Content-Type") != e.Metadata.Type || res.Header.Get("Last-Modified") != e.LastMod.Format(http.TimeFormat) {
+				if sent, _, _ := strings.Cut(res.Header.Get("Content-Type"), "; charset="); sent != e.Metadata.Type || res.Header.Get("Last-Modified") != e.LastMod.Format(http.TimeFormat) {
 					t.Errorf("%s: %v, listed %v", e.Loc, res.Header, e)
 				}
 				if got, want := res.Header.Get("Link"), fmt.Sprintf(`<%sresourcesync/capabilitylist.xml>; rel="resourcesync"`, s.site); got != want {
