@@ -27,6 +27,7 @@ type encodedRow struct {
 	resource    *resourcesync.Resource
 	size, place int64
 	body        []byte
+	change      int64 // 0 if it is not known
 }
 
 // encode returns the row of the resource that has this key and body.
@@ -35,7 +36,7 @@ func encode(key string, body []byte, builder *entries.Builder) (*encodedRow, err
 	if err != nil {
 		return nil, err
 	}
-	return &encodedRow{r, int64(builder.ResourceSize(r)), placeOf(r.URI), body}, nil
+	return &encodedRow{resource: r, size: int64(builder.ResourceSize(r)), place: placeOf(r.URI), body: body}, nil
 }
 
 // A loadedRow is a row of rs_resource.

@@ -18,27 +18,57 @@ import (
 // batch is the maximum number of changes that one transaction makes visible.
 const batch = 1000
 
-// sequence numbers committed changes until none is pending. It uses several
-// transactions, and each leaves a consistent state. It returns for how long they took
-// together, while writers to SQLite had to wait.
-func (s *Store) sequence(ctx context.Context) (held time.Duration, err error) {
-	for {
-		pending, err := rowdb.One(ctx, s.db, rowdb.Int, "SELECT 1 FROM rs_pending LIMIT 1")
-		if err != nil || pending == 0 {
-			return held, err
-		}
-		var begun time.Time
-		err = s.db.Update(ctx, func(c rowdb.Conn) error {
-			begun = time.Now()
-			_, err := s.numberBatch(ctx, c)
-			return err
-		})
-		if err != nil {
-			return held, err
-		}
-		held += time.Since(begun)
-		s.noteDiscarded()
+// A sequenced is the work of the sequencer.
+type sequenced struct {
+	changes int
+	held    time.Duration // how long its transactions took, while writers to SQLite had to wait
+}
+
+// sequence numbers committed changes until none is pending. In SQLite it leaves those that are
+// committed during its last batch to the next call, because a host that waits for the lock sleeps
+// for milliseconds. It uses several transactions, and each leaves a consistent state.
+func (s *Store) sequence(ctx context.Context) (done sequenced, err error) {
+	for more := true; more && err == nil; {
+		var batch sequenced
+		batch, more, err = s.sequenceBatch(ctx)
+		done.changes += batch.changes
+		done.held += batch.held
 	}
+	return done, err
+}
+
+// sequenceBatch numbers a batch of committed changes, and reports whether more are pending.
+func (s *Store) sequenceBatch(ctx context.Context) (done sequenced, more bool, err error) {
+	var read *ahead
+	lite := s.db.Dialect() == rowdb.SQLite
+	if lite {
+		read, err = s.readAhead(ctx)
+		if err != nil || read != nil && read.changes == 0 {
+			return done, false, err
+		}
+	} else if pending, err := rowdb.One(ctx, s.db, rowdb.Int, "SELECT 1 FROM rs_pending LIMIT 1"); err != nil || pending == 0 {
+		return done, false, err
+	}
+	var begun time.Time
+	number := func(c rowdb.Conn) (err error) {
+		begun = time.Now()
+		if read != nil {
+			done.changes = read.changes
+			return s.numberAhead(ctx, c, read)
+		}
+		done.changes, err = s.numberBatch(ctx, c)
+		return err
+	}
+	if err = s.db.Update(ctx, number); err == errStale {
+		read = nil
+		err = s.db.Update(ctx, number)
+	}
+	if err != nil {
+		return sequenced{}, false, err
+	}
+	done.held = time.Since(begun)
+	s.noteDiscarded()
+	return done, !lite || done.changes == batch, nil
 }
 
 // Pending returns when the oldest change was recorded that has no datetime yet, in the journal
@@ -99,11 +129,8 @@ func (s *Store) numberBatch(ctx context.Context, c rowdb.Conn) (int, error) {
 				slog.Int64("set_id", id), slog.Int("changes", len(edits[id])))
 			continue
 		}
-		if err == nil && set.journal {
-			err = s.keepReturned(ctx, c, &set, edits[id])
-		}
 		if err == nil {
-			_, err = s.apply(ctx, c, &set, edits[id], nil)
+			err = s.numberEdits(ctx, c, &set, edits[id], nil)
 		}
 		if err != nil {
 			return 0, err
@@ -112,21 +139,34 @@ func (s *Store) numberBatch(ctx context.Context, c rowdb.Conn) (int, error) {
 	return len(taken), nil
 }
 
+// numberEdits numbers pending changes of a set. before has those that are encoded, or is nil.
+func (s *Store) numberEdits(ctx context.Context, c rowdb.Conn, set *setRow, edits []changes.Edit, before *preload) error {
+	if set.journal {
+		if err := s.keepReturned(ctx, c, set, edits); err != nil {
+			return err
+		}
+	}
+	_, err := s.apply(ctx, c, set, edits, before)
+	return err
+}
+
+// pendingColumns are the columns that readPending reads.
+const pendingColumns = "id, set_id, change, key, body, uri, lastmod, length, type, encoding, hash"
+
 // takePending removes a batch of pending changes and returns them in the order of their ids.
 // That is the order of recording. For changes of one key, which the row locks of the host's
 // table keep apart, it is the order in which they happened.
 func (s *Store) takePending(ctx context.Context, c rowdb.Conn) ([]*pending, error) {
-	const columns = "id, set_id, change, key, body, uri, lastmod, length, type, encoding, hash"
 	if s.db.Dialect() == rowdb.SQLite {
-		// Nobody else writes now, so the rows are those up to an id. Meanwhile, writers wait.
-		taken, err := rowdb.All(ctx, c, readPending, "SELECT "+columns+" FROM rs_pending ORDER BY id LIMIT $1", batch)
+		// Writers wait for this transaction, so all rows up to an id are read and deleted.
+		taken, err := rowdb.All(ctx, c, readPending, "SELECT "+pendingColumns+" FROM rs_pending ORDER BY id LIMIT $1", batch)
 		if err == nil && len(taken) > 0 {
 			_, err = c.Exec(ctx, "DELETE FROM rs_pending WHERE id <= $1", taken[len(taken)-1].id)
 		}
 		return taken, err
 	}
 	taken, err := rowdb.All(ctx, c, readPending,
-		"DELETE FROM rs_pending WHERE id IN (SELECT id FROM rs_pending ORDER BY id LIMIT $1) RETURNING "+columns, batch)
+		"DELETE FROM rs_pending WHERE id IN (SELECT id FROM rs_pending ORDER BY id LIMIT $1) RETURNING "+pendingColumns, batch)
 	slices.SortFunc(taken, func(a, b *pending) int { return cmp.Compare(a.id, b.id) })
 	return taken, err
 }

@@ -218,6 +218,9 @@ func useSets(t *testing.T, store *Store, clock *clock) {
 	if confirmed != 99 {
 		t.Fatalf("%d deletions confirmed", confirmed)
 	}
+	if store.db.Dialect() == rowdb.SQLite {
+		must(numberTwoBatches(ctx, store, journal))
+	}
 	must(journal.Restart(ctx, "a test"))
 	must(set.TakeOver(ctx, "journal"))
 	_, err = journal.Stat(ctx, resourcesync.Range{})
@@ -242,6 +245,24 @@ func useSets(t *testing.T, store *Store, clock *clock) {
 			t.Error(err)
 		}
 		stop()
+	})
+}
+
+// numberTwoBatches numbers a full batch that was read ahead, and one more change.
+func numberTwoBatches(ctx context.Context, store *Store, journal *Journal) error {
+	return store.db.Update(ctx, func(c rowdb.Conn) error {
+		err := c.ExecEach(ctx, "INSERT INTO rs_pending (set_id, change, key, uri) VALUES ($1, 'updated', $2, $3)", batch+1,
+			func(i int) []any { return []any{journal.id, []byte(article(i).Key), article(i).URI} })
+		for range 2 {
+			var read *ahead
+			if err == nil {
+				read, err = readAheadBy(ctx, c)
+			}
+			if err == nil {
+				err = store.numberAhead(ctx, c, read)
+			}
+		}
+		return err
 	})
 }
 

@@ -20,12 +20,13 @@ const (
 	// being woken.
 	pollInterval = time.Second
 
-	// After it has numbered changes in SQLite, the sequencer rests restRatio times as long
-	// as the transactions took, and maxRest at most. So it has the write lock for a
-	// twentieth of the time while others write, and disturbs few of their transactions; and
-	// a change that comes alone never waits.
-	restRatio = 19
-	maxRest   = 100 * time.Millisecond
+	// After it has numbered changes in SQLite, the sequencer rests restRatio times as long as the
+	// transactions took, restPerChange for each change, and maxRest at most. A host that meets
+	// such a transaction sleeps for milliseconds, so there are few of them while others write
+	// much, and a change that comes alone never waits.
+	restRatio     = 19
+	restPerChange = 2 * time.Millisecond
+	maxRest       = 120 * time.Millisecond
 
 	// lockInterval is how often the other processes try to become the sequencer. A
 	// database frees the lock of a stopped process after 2 s, so sequencing resumes
@@ -111,7 +112,7 @@ func (s *Store) lead(ctx context.Context, pending <-chan struct{}) error {
 		leads, err := s.db.TryLock(ctx, sequencerLock, func(ctx context.Context) error {
 			cleared := time.Time{}
 			for {
-				held, err := s.sequence(ctx)
+				done, err := s.sequence(ctx)
 				if err != nil {
 					return err
 				}
@@ -129,8 +130,9 @@ func (s *Store) lead(ctx context.Context, pending <-chan struct{}) error {
 					}
 				}
 				s.succeeded(ctx, "sequencing")
-				if s.db.Dialect() == rowdb.SQLite && held > 0 {
-					if err := background.Sleep(ctx, min(restRatio*held, maxRest)); err != nil {
+				if s.db.Dialect() == rowdb.SQLite && done.changes > 0 {
+					rest := restRatio*done.held + time.Duration(done.changes)*restPerChange
+					if err := background.Sleep(ctx, min(rest, maxRest)); err != nil {
 						return err
 					}
 				}

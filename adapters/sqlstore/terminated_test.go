@@ -62,7 +62,7 @@ func TestTerminated(t *testing.T) {
 	// On a busy machine connections end faster than transactions commit, so their number is limited: otherwise the
 	// writers never finish.
 	killed := 0
-	for storm := true; storm; {
+	for storm := true; storm && killed < 200; {
 		select {
 		case <-written:
 			storm = false

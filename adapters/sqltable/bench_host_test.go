@@ -158,7 +158,7 @@ func (h *hosted) rate(writers int) (took []time.Duration) {
 
 // hostRest is the longest time between two transactions of the sequencer while changes are
 // pending.
-const hostRest = 100 * time.Millisecond
+const hostRest = 120 * time.Millisecond
 
 // newFloor returns a table with the least that triggers can do: they insert two integers into
 // another table, which nobody reads.
