@@ -68,6 +68,7 @@ type Progress struct {
 	// time at which the newest one was accepted, or zero.
 	Delivered, GivenUp int64
 	LastGivenUp        int64
+	LastDelivered      time.Time
 
 	// Release makes Save release the claim. End makes Save end the subscription,
 	// unless a Request has changed it since it was claimed. A store keeps neither.

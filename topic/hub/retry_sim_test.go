@@ -299,6 +299,7 @@ func TestStop(t *testing.T) {
 		subscribed(t, store, "http://slow/", "", time.Hour)
 		subscribed(t, store, "http://hangs/", "", time.Hour)
 		p := newProcess(t, store, net, deliveryOptions())
+		start := time.Now()
 		publish(t, p.hub, "1")
 		publish(t, p.hub, "2")
 		time.Sleep(100 * time.Millisecond)
@@ -311,6 +312,10 @@ func TestStop(t *testing.T) {
 			want := pushlog.Progress{ID: sub.ID}
 			if sub.Host == "slow" {
 				want.Taken, want.Delivered = 1, 1
+				want.LastDelivered = sub.Progress.LastDelivered
+				if at := want.LastDelivered; !at.After(start) || at.After(began.Add(stopTime)) {
+					t.Errorf("delivered last at %v", at)
+				}
 			}
 			if sub.Progress != want {
 				t.Errorf("%s: %+v", sub.Host, sub.Progress)

@@ -8,6 +8,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
@@ -70,6 +71,12 @@ type Deliveries struct {
 // Status returns the status of the hub. It reads all subscriptions: 100,000 in PostgreSQL
 // take half a second.
 func (h *Hub) Status(ctx context.Context) (Status, error) {
+	return h.Inspect(ctx, func(Subscription) {})
+}
+
+// Inspect returns the status of the hub, and calls each with the subscriptions that it reads for
+// that, by ID: without their secrets and without the queries of their callbacks.
+func (h *Hub) Inspect(ctx context.Context, each func(Subscription)) (Status, error) {
 	s := Status{Requests: h.requestTotals.Load(), Deliveries: h.deliveryTotals.Load()}
 	now := time.Now()
 	taken := map[string]map[int64]int{} // number of subscriptions by topic and cursor
@@ -77,6 +84,7 @@ func (h *Hub) Status(ctx context.Context) (Status, error) {
 		if err != nil {
 			return Status{}, err
 		}
+		each(describe(&sub))
 		s.Subscriptions++
 		if !sub.Expires.After(now) {
 			s.Expired++
@@ -144,6 +152,7 @@ type Subscription struct {
 	// Delivered and GivenUp count notifications since the subscription was created.
 	// LastDelivered is the time of the last delivery, or zero if it is not known.
 	Delivered, GivenUp int64
+	LastDelivered      time.Time
 }
 
 // Subscriptions yields the subscriptions by ID, without their secrets and without the
@@ -152,24 +161,28 @@ type Subscription struct {
 func (h *Hub) Subscriptions(ctx context.Context) iter.Seq2[Subscription, error] {
 	return func(yield func(Subscription, error) bool) {
 		for sub, err := range h.store.Subscriptions(ctx) {
-			p := &sub.Progress
-			shown := Subscription{
-				ID:           sub.ID,
-				Topic:        sub.Topic,
-				Callback:     sparse.RedactURI(sub.Callback),
-				Made:         sub.Made,
-				Expires:      sub.Expires,
-				Taken:        p.Taken,
-				Failures:     p.Failures,
-				FailingSince: p.FailingSince,
-				LastError:    p.LastError,
-				Retry:        p.Retry,
-				Delivered:    p.Delivered,
-				GivenUp:      p.GivenUp,
-			}
-			if !yield(shown, err) || err != nil {
+			if !yield(describe(&sub), err) || err != nil {
 				return
 			}
 		}
+	}
+}
+
+func describe(s *pushlog.Subscription) Subscription {
+	p := &s.Progress
+	return Subscription{
+		ID:            s.ID,
+		Topic:         s.Topic,
+		Callback:      sparse.RedactURI(s.Callback),
+		Made:          s.Made,
+		Expires:       s.Expires,
+		Taken:         p.Taken,
+		Failures:      p.Failures,
+		FailingSince:  p.FailingSince,
+		LastError:     p.LastError,
+		Retry:         p.Retry,
+		Delivered:     p.Delivered,
+		GivenUp:       p.GivenUp,
+		LastDelivered: p.LastDelivered,
 	}
 }

@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"fmt"
+	"iter"
 	"testing"
 	"time"
 
@@ -12,7 +13,12 @@ import (
 // counting counts how often messages and subscriptions are read.
 type counting struct {
 	pushlog.Log
-	reads int
+	reads, subscriptions int
+}
+
+func (s *counting) Subscriptions(ctx context.Context) iter.Seq2[pushlog.Subscription, error] {
+	s.subscriptions++
+	return s.Log.Subscriptions(ctx)
 }
 
 func (s *counting) Read(ctx context.Context, topic string, after int64, max, maxBytes int) ([]pushlog.Notification, error) {
@@ -39,7 +45,15 @@ func TestStatusOfManyPlaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := h.Status(t.Context())
+	n := 0
+	s, err := h.Inspect(t.Context(), func(sub Subscription) {
+		if n++; sub.Topic != testTopic || sub.Callback == "" || sub.Made.IsZero() {
+			t.Errorf("%+v", sub)
+		}
+	})
+	if n != 298 || store.subscriptions != 1 {
+		t.Errorf("%d subscriptions were read %d times", n, store.subscriptions)
+	}
 	if err != nil || s.Subscriptions != 298 || s.Waiting != 297 || !s.OldestWaiting.Equal(fourth[0].Made) {
 		t.Errorf("%+v, %v", s, err)
 	}

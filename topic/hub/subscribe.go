@@ -145,6 +145,7 @@ func (h *Hub) takeForm(w http.ResponseWriter, r *http.Request) error {
 	request.Client = h.options.Client(r)
 	request.Made = time.Now()
 
+	r.Form = form // for observers
 	err = h.store.Request(r.Context(), request, pushlog.Limits(h.options.Limits))
 	if limit, ok := errors.AsType[*pushlog.LimitError](err); ok {
 		return limited(limit)

@@ -126,6 +126,7 @@ func (d *deliverer) settle(c *claim, m *outgoing.Message, a attempt, began time.
 		}
 		p.Pass(m.Number)
 		p.Delivered++
+		p.LastDelivered = now
 	case c.refused != 0: // nothing is skipped
 	default:
 		d.failed(c, m, a, wrong, now)

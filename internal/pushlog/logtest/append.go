@@ -252,7 +252,7 @@ func appendsRace(t tb, one, other pushlog.Log) {
 	close(written)
 	reading.Wait()
 	if s := state(t, one, changes); s.Number != writers*each {
-		t.Errorf("after %d notifications the state is that of number %d", writers*each, s.Number)
+		t.Errorf("after %d notifications the state has number %d", writers*each, s.Number)
 	}
 }
 

@@ -52,6 +52,7 @@ func appliesRenewal(t *trial) {
 	p := t.claimOne(t.one, ann).Progress
 	p.Failures, p.FailingSince, p.LastError, p.Retry = 2, time.Now(), "500", time.Now().Add(time.Hour)
 	p.Delivered, p.GivenUp, p.LastGivenUp, p.Release = 5, 1, 4, true
+	p.LastDelivered = time.Now().Add(-time.Minute)
 	t.save(t.one, ann, p)
 	p.Retry, p.Release = time.Time{}, false
 

@@ -234,4 +234,13 @@ var badClaims = []bad{
 			return s.Save(context.Background(), owner, all)
 		}
 	}},
+	{"the last delivery is lost", "Save Apply/renewal", func(b *bent, s *pushlog.Memory) {
+		b.save = func(owner string, all []pushlog.Progress) ([]int64, error) {
+			all = slices.Clone(all)
+			for i := range all {
+				all[i].LastDelivered = time.Time{}
+			}
+			return s.Save(context.Background(), owner, all)
+		}
+	}},
 }

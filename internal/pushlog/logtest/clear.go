@@ -167,6 +167,6 @@ func clearsMany(t tb, one, other pushlog.Log) {
 	add(t, one, framework, 150)
 	remove(t, other, nil, long, long)
 	if got := append(numbers(t, one, changes), numbers(t, one, framework)...); !slices.Equal(got, []int64{250, 150}) {
-		t.Errorf("of 250 and 150 notifications that nobody waits for there are %d", got)
+		t.Errorf("of 250 and 150 notifications that no cursor needs there are %d", got)
 	}
 }

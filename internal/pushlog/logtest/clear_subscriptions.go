@@ -41,7 +41,7 @@ func clearsTakenBySubscriptions(t *trial) {
 	}
 	t.save(t.one, ann, progress...)
 	if dropped := t.clear(long); len(dropped) != 0 {
-		t.Errorf("Clear has reported %+v as dropped, which nobody was to take", dropped)
+		t.Errorf("Clear has reported %+v as dropped, for which no subscriber waited", dropped)
 	}
 	t.left(changes, all[2:]...)
 	t.left(framework, none[5]) // it has no subscriptions

@@ -32,7 +32,7 @@ func leads(t tb, one, other pushlog.Log) {
 			return failure
 		})
 		if !ran || !led || !errors.Is(err, failure) {
-			t.Errorf("Lead ran: %v, and returned %v, %v instead of what f has", ran, led, err)
+			t.Errorf("Lead ran: %v, and returned %v, %v instead of the result of f", ran, led, err)
 		}
 	}
 	if led, err := one.Lead(t.Context(), func(context.Context) error { return nil }); !led || err != nil {

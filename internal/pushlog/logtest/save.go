@@ -21,6 +21,7 @@ func saves(t *trial) {
 		p := s.Progress
 		p.Taken, p.Release = numbers[0], true
 		p.Delivered, p.GivenUp, p.LastGivenUp = int64(i), 2, 3
+		p.LastDelivered = time.Now().Add(-time.Minute / 4)
 		p.Failures, p.FailingSince, p.Retry = 4, time.Now().Add(-time.Hour), time.Now().Add(-time.Minute)
 		p.RefusedSince = time.Now().Add(-time.Minute / 2)
 		p.LastError = fmt.Sprintf("%d {\"ä\\,}", i)
@@ -77,7 +78,7 @@ func savesRenew(t *trial) {
 	t.elapse(pushlog.ClaimTime/4 + time.Millisecond)
 	// An expired claim remains until another process claims the subscription.
 	if lost := t.save(t.one, ann, p); len(lost) != 0 {
-		t.Errorf("what nobody else has claimed is lost: %d", lost)
+		t.Errorf("subscriptions without another claim are lost: %d", lost)
 	}
 	t.elapse(pushlog.ClaimTime + time.Millisecond)
 	t.claimOne(t.other, bob)
@@ -195,7 +196,7 @@ func savesEnd(t *trial) {
 	for _, s := range t.claim(t.other, bob, 10) {
 		claimed[s.Callback] = s
 		if s.Progress.End || s.Progress.Release {
-			t.Errorf("what Save was told is kept: %+v", s.Progress)
+			t.Errorf("the instructions to Save are kept: %+v", s.Progress)
 		}
 	}
 	if s, found := claimed["https://renewed"]; !found || string(s.Secret) != "new" || s.Progress.Taken == newest {

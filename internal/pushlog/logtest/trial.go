@@ -216,7 +216,7 @@ func sameTime(a, b time.Time) bool {
 }
 
 func sameProgress(a, b pushlog.Progress) bool {
-	same := sameTime(a.FailingSince, b.FailingSince) && sameTime(a.Retry, b.Retry) && sameTime(a.RefusedSince, b.RefusedSince)
-	a.FailingSince, a.Retry, a.RefusedSince = b.FailingSince, b.Retry, b.RefusedSince
+	same := sameTime(a.FailingSince, b.FailingSince) && sameTime(a.Retry, b.Retry) && sameTime(a.RefusedSince, b.RefusedSince) && sameTime(a.LastDelivered, b.LastDelivered)
+	a.FailingSince, a.Retry, a.RefusedSince, a.LastDelivered = b.FailingSince, b.Retry, b.RefusedSince, b.LastDelivered
 	return same && a == b
 }

@@ -14,7 +14,7 @@ import (
 // subscriptionColumns are the columns that readSubscription reads, of a subscription s, its
 // progress p and its topic t.
 const subscriptionColumns = `s.id, t.uri, s.callback, s.host, s.secret, s.made, p.expires,
-	p.taken, p.failures, p.failing_since, p.last_error, p.retry, p.delivered, p.given_up, p.last_given_up, p.refused_since`
+	p.taken, p.failures, p.failing_since, p.last_error, p.retry, p.delivered, p.given_up, p.last_given_up, p.refused_since, p.last_delivered`
 
 const subscriptionTables = `rs_progress p JOIN rs_subscription s ON s.id = p.id JOIN rs_topic t ON t.id = p.topic_id`
 
@@ -28,12 +28,13 @@ func readSubscription(r rowdb.Row) pushlog.Subscription {
 		Made:     moment(r.Int(5)),
 		Expires:  moment(r.Int(6)),
 		Progress: pushlog.Progress{
-			ID:           r.Int(0),
-			Cursor:       readCursor(r, 7),
-			Delivered:    r.Int(12),
-			GivenUp:      r.Int(13),
-			LastGivenUp:  r.Int(14),
-			RefusedSince: moment(r.Int(15)),
+			ID:            r.Int(0),
+			Cursor:        readCursor(r, 7),
+			Delivered:     r.Int(12),
+			GivenUp:       r.Int(13),
+			LastGivenUp:   r.Int(14),
+			RefusedSince:  moment(r.Int(15)),
+			LastDelivered: moment(r.Int(16)),
 		},
 	}
 }
@@ -118,7 +119,7 @@ func (l *Log) candidates(ctx context.Context, c rowdb.Conn, max int) (found []ca
 	// since is when the notification that a subscription needs was appended.
 	const since = "(SELECT made FROM rs_notification n WHERE n.topic_id = p.topic_id AND n.number > p.taken ORDER BY n.number LIMIT 1)"
 	each := func(r rowdb.Row) error {
-		found = append(found, candidate{readSubscription(r), r.Int(16)})
+		found = append(found, candidate{readSubscription(r), r.Int(17)})
 		return nil
 	}
 	err = c.Query(ctx, "SELECT "+subscriptionColumns+", CASE WHEN p.retry > "+since+" THEN p.retry ELSE "+since+` END
@@ -177,12 +178,12 @@ func (l *Log) Save(ctx context.Context, owner string, progress []pushlog.Progres
 			return false, err
 		}
 		return changed, c.ExecEach(ctx, `UPDATE rs_progress SET taken = $1, failures = $2, failing_since = $3, last_error = $4, retry = $5,
-				delivered = $6, given_up = $7, last_given_up = $8, refused_since = $9, changed = 0,
-				owner = CASE WHEN $10 = 1 THEN NULL ELSE owner END, due = `+l.dueAfterSave("$5", "$10 = 1")+` WHERE id = $11`, len(held),
+				delivered = $6, given_up = $7, last_given_up = $8, refused_since = $9, last_delivered = $10, changed = 0,
+				owner = CASE WHEN $11 = 1 THEN NULL ELSE owner END, due = `+l.dueAfterSave("$5", "$11 = 1")+` WHERE id = $12`, len(held),
 			func(i int) []any {
 				p := &held[i]
 				return []any{p.Taken, p.Failures, p.FailingSince.UnixMicro(), legible(p.LastError), p.Retry.UnixMicro(),
-					p.Delivered, p.GivenUp, p.LastGivenUp, p.RefusedSince.UnixMicro(), number(p.Release), p.ID}
+					p.Delivered, p.GivenUp, p.LastGivenUp, p.RefusedSince.UnixMicro(), p.LastDelivered.UnixMicro(), number(p.Release), p.ID}
 			})
 	})
 	if err != nil {
