@@ -31,6 +31,7 @@ var growing = map[string]struct{ parents, columns, values string }{
 	"rs_progress": {"rs_topic", "id, log_id, topic_id, expires, due, changed, taken, failures, failing_since, last_error, retry, delivered, given_up, last_given_up",
 		"1000000 * p.id + $i, p.log_id, p.id, $i, nullif($i % 2, 0), 0, $i, 0, 0, '', 0, 0, 0, 0"},
 	"rs_withdrawn":  {"rs_set", "set_id, key, at, size, place, body", "p.id, $key, $i, 100, 1, $key"},
+	"rs_note":       {"", "owner, key, value", "$key, $key, $key"},
 	"rs_seen":       {"", "key", "$key"},
 	"rs_unreadable": {"", "lo, hi", "$key, $key"},
 }

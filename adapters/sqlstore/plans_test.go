@@ -118,6 +118,9 @@ func useSets(t *testing.T, store *Store, clock *clock) {
 	set := store.mustSet(t, "set", &scan.SetOptions{AwaitScan: true})
 	_, err := store.Sets(ctx)
 	must(err)
+	must(store.SaveNotes(ctx, "program", map[string][]byte{"a": {1}}, []string{"b"}))
+	_, err = store.Notes(ctx, "program")
+	must(err)
 	for _, n := range []int{3 * maxBlock, 2 * maxBlock} {
 		_, err := set.Scan(ctx, articles(n))
 		must(err)
@@ -135,6 +138,9 @@ func useSets(t *testing.T, store *Store, clock *clock) {
 	must(set.Delete(ctx, "a")) // and b is announced again
 	must(set.Put(ctx, small("a", 1)))
 	_, err = set.Scan(ctx, listing(moved)) // the same, during a scan
+	must(err)
+	must(store.SaveNotes(ctx, "notes", map[string][]byte{"a": []byte("1")}, []string{"b"}))
+	_, err = store.Notes(ctx, "notes")
 	must(err)
 	guarded, err := store.Set(ctx, "set", nil)
 	must(err)
