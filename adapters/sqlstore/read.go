@@ -19,6 +19,10 @@ import (
 // prepare all of it.
 const chunk = rsxml.MaxEntries
 
+// fewRows is the number of rows that the first statement of [Set.Resources] reads.
+// PostgreSQL sends all rows of a statement, and pages for people need only so many.
+const fewRows = 256
+
 // errDeleted reports a row that only remembers a deletion. Skipping such rows here is
 // cheaper than in the engine, which would read every body twice.
 var errDeleted = errors.New("the row is of a deleted resource")
@@ -82,16 +86,23 @@ func (s *Set) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[res
 			return nil
 		}
 		var err error
-		for n := chunk; n == chunk && err == nil; {
-			n = 0
+		limits := []int{fewRows, chunk - fewRows}
+		for more := true; more && err == nil; limits = []int{chunk} {
 			err = s.store.db.Snapshot(ctx, func(c rowdb.Conn) error {
 				if err := s.checkReady(ctx, c); err != nil {
 					return err
 				}
-				return c.Query(ctx, "SELECT key, body FROM rs_resource WHERE set_id = $1 AND key "+operator+" $2 AND key < $3 ORDER BY key LIMIT $4",
-					func(row rowdb.Row) error { n++; return each(row) }, s.id, from, to, chunk)
+				for _, limit := range limits {
+					n := 0
+					err := c.Query(ctx, "SELECT key, body FROM rs_resource WHERE set_id = $1 AND key "+operator+" $2 AND key < $3 ORDER BY key LIMIT $4",
+						func(row rowdb.Row) error { n++; return each(row) }, s.id, from, to, limit)
+					if more = n == limit; err != nil || !more {
+						return err
+					}
+					operator, from = ">", bytes.Clone(d.buf[:d.key])
+				}
+				return nil
 			})
-			operator, from = ">", bytes.Clone(d.buf[:d.key])
 		}
 		if err != nil && err != rowdb.ErrStop {
 			yield(resourcesync.Resource{}, s.fail("resources", err))
