@@ -48,6 +48,7 @@ type Listing struct {
 	outbox   *Outbox                     // nil if there is none
 	unseen   atomic.Pointer[UnseenError] // the last that was logged
 	trouble  atomic.Pointer[error]       // of the last attempt to drain the outbox
+	silent   atomic.Bool                 // the triggers that write the outbox are gone
 }
 
 // newListing returns the Listing of t in db, after checking that db can serve it.

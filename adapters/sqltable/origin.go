@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/scan"
@@ -24,6 +26,9 @@ var (
 
 // watchRetry is the delay after a failure of the database.
 const watchRetry = 5 * time.Second
+
+// errSilent means that the triggers of an outbox are no longer there.
+var errSilent = errors.New("the triggers of the table are missing, were altered, or are hidden from this user: create them again, or grant TRIGGER on the table")
 
 // Bind implements [scan.Binder]. If triggers write an outbox for [ListingOptions].Triggers,
 // [Listing.Watch] drains it into set. Triggers that are not those for the Table are an error.
@@ -58,6 +63,18 @@ func (l *Listing) Watch(ctx context.Context, changed func(paths []string)) error
 		<-ctx.Done()
 		return ctx.Err()
 	}
+	g, ctx := errgroup.WithContext(ctx)
+	for _, f := range []func() error{
+		func() error { return l.drainAll(ctx) },
+		func() error { return l.watchTriggers(ctx, changed) },
+	} {
+		g.Go(func() error { return background.Safely(f) })
+	}
+	return g.Wait()
+}
+
+// drainAll drains the outbox until ctx ends.
+func (l *Listing) drainAll(ctx context.Context) error {
 	for {
 		err := l.outbox.Watch(ctx, func() {
 			l.note(ctx, "changes that triggers have recorded cannot be applied; they stay recorded", l.drain(ctx))
@@ -70,6 +87,33 @@ func (l *Listing) Watch(ctx context.Context, changed func(paths []string)) error
 			err = l.drain(ctx)
 		}
 		l.note(ctx, "", nil)
+	}
+}
+
+// watchTriggers looks for the triggers until ctx ends.
+func (l *Listing) watchTriggers(ctx context.Context, changed func(paths []string)) error {
+	for {
+		if err := background.Sleep(ctx, proveInterval); err != nil {
+			return err
+		}
+		l.checkTriggers(ctx, changed)
+	}
+}
+
+// checkTriggers logs that the triggers are gone. Once they are back, it calls changed(nil),
+// because the outbox lacks the changes from in between. A failure of the database is left to
+// the goroutine that drains the outbox.
+func (l *Listing) checkTriggers(ctx context.Context, changed func(paths []string)) {
+	found, err := l.outbox.hasTriggers(ctx)
+	if err != nil {
+		return
+	}
+	switch before := l.silent.Swap(!found); {
+	case found && before:
+		l.log.Info("triggers record changes again; a comparison finds the others")
+		changed(nil)
+	case !found && !before:
+		l.log.Error("changes are not recorded, so only comparisons find them", "error", errSilent)
 	}
 }
 
@@ -98,8 +142,11 @@ func (l *Listing) note(ctx context.Context, message string, err error) {
 // Health implements [scan.Healther]: it returns the error of the last attempt to drain the
 // outbox, or that its triggers are missing.
 func (l *Listing) Health() error {
-	if err := l.trouble.Load(); err != nil {
+	if err := l.trouble.Load(); err != nil && *err != nil {
 		return *err
+	}
+	if l.silent.Load() {
+		return errSilent
 	}
 	return nil
 }

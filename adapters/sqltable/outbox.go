@@ -64,9 +64,11 @@ func (e *UnseenError) Unwrap() error { return ErrNoTriggers }
 // partition as a whole, and what is written while triggers are dropped. A scan of the
 // [Listing] finds them, so run one at the start and from time to time.
 type Outbox struct {
-	list *Listing
-	db   engine.OutboxDB
-	name string // of the table, qualified and quoted
+	list       *Listing
+	db         engine.OutboxDB
+	name       string   // of the table, qualified and quoted
+	base       string   // the names of its triggers begin with it
+	statements []string // that make its triggers
 }
 
 // Outbox returns the outbox that the triggers for this set write; see [Triggers]. The
@@ -102,7 +104,14 @@ func (l *Listing) Outbox(ctx context.Context, set string) (*Outbox, error) {
 	if err != nil {
 		return nil, l.p.fail("outbox", err)
 	}
-	return &Outbox{l, db, db.Outbox(&rel.Relation, base)}, nil
+	return &Outbox{l, db, db.Outbox(&rel.Relation, base), base, statements}, nil
+}
+
+// hasTriggers reports whether the triggers that write the outbox are still the ones that it was
+// opened with.
+func (o *Outbox) hasTriggers(ctx context.Context) (bool, error) {
+	_, current, err := compareTriggers(ctx, o.db, o.list.p.rel, o.base, o.statements)
+	return current, err
 }
 
 // checkOutbox returns an error if the outbox for rel and the set was created for another URI

@@ -407,3 +407,35 @@ func TestOutboxWatch(t *testing.T) {
 		}
 	})
 }
+
+// TestOutboxLosesTriggers: a running program notices that triggers are gone or altered, and
+// compares once they are back.
+func TestOutboxLosesTriggers(t *testing.T) {
+	t.Parallel()
+	d := mysqlDatabase(t)
+	d.makePosts()
+	o := d.outbox(posts, "posts")
+	o.list.outbox = o
+	scans := 0
+	check := func(want error, scanned int) {
+		t.Helper()
+		o.list.checkTriggers(t.Context(), func([]string) { scans++ })
+		if err := o.list.Health(); err != want || scans != scanned {
+			t.Errorf("%v, scanned %d times", err, scans)
+		}
+	}
+	check(nil, 0)
+	tr := MySQLTriggers(d.maria)
+	drop, err := tr.Drop(t.Context(), posts, "posts")
+	must(t, err)
+	for i, statement := range drop { // one by one
+		must(t, tr.Apply(t.Context(), []string{statement}))
+		if i == 0 {
+			check(errSilent, 0)
+		}
+	}
+	check(errSilent, 0)
+	d.outbox(posts, "posts")
+	check(nil, 1)
+	check(nil, 1)
+}
