@@ -182,6 +182,27 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// TestRenamedColumn: as long as a named column has another name, the journal is unhealthy.
+func TestRenamedColumn(t *testing.T) {
+	both(t, func(t *testing.T, d *database) {
+		w := newWatched(t, d)
+		papers := w.open(t)
+		w.run("ALTER TABLE papers RENAME COLUMN size TO bytes")
+		_, _ = papers.watch.check(t.Context(), false, false)
+		if err := papers.Health(t.Context()); err == nil || !strings.Contains(err.Error(), "size") {
+			t.Errorf("renamed: %v", err)
+		}
+		if w.pg == nil {
+			return // SQLite has rewritten the triggers, and refuses
+		}
+		w.run("ALTER TABLE papers RENAME COLUMN bytes TO size")
+		_, _ = papers.watch.check(t.Context(), false, false)
+		if err := papers.Health(t.Context()); err != nil {
+			t.Errorf("renamed back: %v", err)
+		}
+	})
+}
+
 // TestNotInterrupted: what cannot have hidden a change leaves the journal as it is.
 func TestNotInterrupted(t *testing.T) {
 	both(t, func(t *testing.T, d *database) {

@@ -97,6 +97,9 @@ func (p *prover) check(ctx context.Context, start, force bool) (v verdict, err e
 	case !start && !same:
 		return v, errOther
 	case reason == "" && same && !force && before.sameTime(signs) && len(before.added(signs)) == 0 && (!start || stored.Digest == p.mine.Digest):
+		if err := p.mine.journalled.Try(ctx, p.db); err != nil {
+			return v, fmt.Errorf("the table cannot be read as it was opened; if a column has another name, the triggers refuse writes: drop them, name the columns as they are now, and restart: %w", err)
+		}
 		return v, p.witness.saw(cover.Last)
 	}
 	// The table may have other columns or indexes.
@@ -207,7 +210,7 @@ func (p *prover) mend(ctx context.Context, c rowdb.Conn, force bool, lost string
 		v.reason = lost
 	}
 	if v.reason == "" && signs.Schema != before.Schema && !v.made {
-		p.log.InfoContext(ctx, "the schema of the database has changed, but the triggers of the journal have not; triggers that were dropped and created again from their stored text look the same",
+		p.log.InfoContext(ctx, "the schema of the database has changed, and the journal goes on; if its triggers were dropped and created again, restart it by Restart, or by resourcesync triggers --restart",
 			"table", p.title, "journal", p.set)
 	}
 	if former := parseDefinition(&cover); v.reason == "" && !former.lists(p.mine) {
