@@ -8,6 +8,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 )
 
 // A watched is a journalled table that others interfere with.
@@ -277,4 +278,21 @@ func TestPendingBefore(t *testing.T) {
 			w.run("DROP TABLE papers")
 		}
 	})
+}
+
+// TestInterruptedBecause: a table that was made again is not taken for another database.
+func TestInterruptedBecause(t *testing.T) {
+	signs := func(database, table string) *engine.Signs {
+		return &engine.Signs{History: map[string]string{"database": database, engine.TableNumber: table}}
+	}
+	before := newProof("1", signs("a", "10"))
+	for _, test := range []struct{ database, table, want string }{
+		{"a", "10", ""},
+		{"a", "11", "the table was dropped and made again, or restored: its number was 10, and is 11"},
+		{"b", "11", "the database is another one, or was restored: its database was a, and is b"},
+	} {
+		if got := before.interrupted("1", signs(test.database, test.table), false); got != test.want {
+			t.Errorf("%s, %s: %q, want %q", test.database, test.table, got, test.want)
+		}
+	}
 }

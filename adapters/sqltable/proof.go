@@ -74,8 +74,12 @@ func (p *proof) interrupted(number string, s *engine.Signs, witnessed bool) stri
 	}
 	now := newProof(number, s)
 	for _, name := range slices.Sorted(maps.Keys(p.History)) {
-		if p.History[name] != now.History[name] && !(witnessed && name == engine.Timeline) {
-			return "the database is another one, or was restored: its " + name + " was " + p.History[name] + ", and is " + now.History[name]
+		switch was, is := p.History[name], now.History[name]; {
+		case was == is, witnessed && name == engine.Timeline:
+		case name == engine.TableNumber: // the names before it say that it is the same database
+			return "the table was dropped and made again, or restored: its number was " + was + ", and is " + is
+		default:
+			return "the database is another one, or was restored: its " + name + " was " + was + ", and is " + is
 		}
 	}
 	if p.Made != number {

@@ -99,7 +99,7 @@ func (db *database) Signs(ctx context.Context, q rowdb.Querier, j *engine.Journa
 			return nil, err
 		}
 		err = q.Query(ctx, sql, func(r rowdb.Row) error {
-			for i, name := range []string{"system identifier", "database", engine.Timeline, "table", "tables of the journal"} {
+			for i, name := range []string{"system identifier", "database", engine.Timeline, engine.TableNumber, "tables of the journal"} {
 				s.History[name] = rowdb.String(r, i)
 			}
 			return nil

@@ -41,3 +41,6 @@ func StampIn(text string) string {
 // Timeline is the name of a sign that moves when a replica takes over, too. That is a new
 // history only if the replica lacked changes.
 const Timeline = "timeline"
+
+// TableNumber is the name of the sign that is the number of the table in its catalog.
+const TableNumber = "table"
