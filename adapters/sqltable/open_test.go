@@ -40,7 +40,7 @@ func TestRefusals(t *testing.T) {
 			"no template":     {Table{Name: "good", Key: "id"}, "names no column"},
 			"NUL":             {Table{Name: "go\x00od", Key: "id", URI: uri}, "cannot be a name"},
 			"unit":            {Table{Name: "good", Key: "id", URI: uri, Unit: time.Hour}, "time.Millisecond"},
-			"hash":            {Table{Name: "good", Key: "id", URI: uri, Hashes: map[string]string{"md5:": "word"}}, "no hash algorithm"},
+			"hash":            {Table{Name: "good", Key: "id", URI: uri, Hashes: map[string]string{"md5:": "word"}}, "unknown hash algorithm"},
 			"another name":    {Table{Name: "good", Key: "id", URI: uri, Hashes: map[string]string{"sha256": "word"}}, "sha-256"},
 			"missing table":   {Table{Name: "bad", Key: "id", URI: uri}, "there is no such table"},
 			"missing schema":  {Table{Schema: "bad", Name: "good", Key: "id", URI: uri}, "there is no such table"},

@@ -186,7 +186,7 @@ func describe(ctx context.Context, db engine.DB, t *Table) (*relation, error) {
 	}
 	k, err := rel.column("Key", t.Key, engine.Integer, engine.Text, engine.Binary, engine.UUID)
 	if err != nil {
-		return nil, fmt.Errorf("%w; the key must be of a type whose order is known: integer, text, bytes or (in PostgreSQL) uuid", err)
+		return nil, err
 	}
 	rel.Key.Column = *k
 	rel.Order = k.Ref
@@ -200,6 +200,18 @@ func describe(ctx context.Context, db engine.DB, t *Table) (*relation, error) {
 	return rel, nil
 }
 
+// A FieldError means that the column that a field of [Table] names cannot be used.
+type FieldError struct {
+	Field string // such as "Key" or "LastModified"
+	Err   error
+}
+
+// Error implements error.
+func (e *FieldError) Error() string { return e.Field + ": " + e.Err.Error() }
+
+// Unwrap returns e.Err.
+func (e *FieldError) Unwrap() error { return e.Err }
+
 // column returns the column of this name, which the given field of Table has named. It
 // must be of one of kinds, if there are any. An error is a *FieldError.
 func (rel *relation) column(field, name string, kinds ...engine.Kind) (*engine.Column, error) {
@@ -209,11 +221,11 @@ func (rel *relation) column(field, name string, kinds ...engine.Kind) (*engine.C
 		for _, c := range rel.Columns {
 			names = append(names, c.Name)
 		}
-		return nil, fmt.Errorf("there is no column %q for %s; the columns are %q", name, field, names)
+		return nil, &FieldError{field, fmt.Errorf("there is no column %q; the columns are %q", name, names)}
 	}
 	c := &rel.Columns[i]
 	if len(kinds) > 0 && !slices.Contains(kinds, c.Kind) {
-		return nil, fmt.Errorf("column %q is of type %s, which cannot be %s", name, c.Type, field)
+		return nil, &FieldError{field, fmt.Errorf("column %q is of type %s, which cannot be %s", name, c.Type, field)}
 	}
 	return c, nil
 }

@@ -59,6 +59,19 @@ func (c *tableConfig) identity(*siteConfig) (scan.Identity, error) {
 	return scan.Identity{Name: c.place()}, nil
 }
 
+// fieldSettings are the settings of the fields of a [sqltable.Table] that name columns.
+var fieldSettings = map[string]string{
+	"Key": "key", "URI": "uri", "LastModified": "lastmod", "Length": "length", "Type": "type", "Hashes": "hash-column", "Deleted": "deleted",
+}
+
+// refuseTable returns an error about a table, which names the setting of a column that is wrong.
+func refuseTable(command string, err error) error {
+	if wrong, ok := errors.AsType[*sqltable.FieldError](err); ok {
+		return settings.Fault(fieldSettings[wrong.Field], "%w", wrong.Err)
+	}
+	return settings.Errorf("%s: %w", command, exit.OfDatabase(err))
+}
+
 // place names the table, for people.
 func (c *tableConfig) place() string {
 	name := c.table.Name
@@ -98,7 +111,7 @@ func (c *tableConfig) open(ctx context.Context, m *member) (_ *content, err erro
 	content, err := s.open(ctx)
 	if err != nil {
 		s.db.Close()
-		return nil, settings.Errorf("table: %w", exit.OfDatabase(err))
+		return nil, refuseTable("table", err)
 	}
 	content.from, content.unit = slog.String("table", c.place()), "row"
 	release := content.close // of the journal, if there is one

@@ -17,7 +17,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/pgstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/tabledb"
 	"github.com/resourcesync-go/resourcesync/internal/background"
@@ -31,7 +30,7 @@ func triggers(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	}
 	err = runTriggers(ctx, c, stdout, stderr)
 	if _, ok := errors.AsType[settings.Error](err); err != nil && !ok && ctx.Err() == nil {
-		return settings.Errorf("triggers: %w", exit.OfDatabase(err))
+		return refuseTable("triggers", err)
 	}
 	return err
 }
@@ -56,7 +55,7 @@ func runTriggers(ctx context.Context, c *triggersConfig, stdout, stderr io.Write
 		if err := tr.Remove(ctx, c.table, c.set); err != nil {
 			return err
 		}
-		return c.report(stdout, "is not journalled any more")
+		return c.report(stdout, "is no longer journalled")
 	}
 	statements, err := tr.Create(ctx, c.table, c.set)
 	if err != nil {

@@ -207,7 +207,7 @@ func (db *database) CheckUnique(ctx context.Context, rel *engine.Relation) error
 	if slices.ContainsFunc(indexes, func(i index) bool { return i.Unique }) {
 		return nil
 	}
-	return fmt.Errorf("the key %q need not be unique: CREATE UNIQUE INDEX ON %s (%s%s)", rel.Key.Name, rel.Qualified, db.Quote(rel.Key.Name), byBytes(&rel.Key))
+	return fmt.Errorf("the values of the key %q can be equal: name a column whose values are unique, such as the primary key; if they are, say so to the database: CREATE UNIQUE INDEX ON %s (%s%s)", rel.Key.Name, rel.Qualified, db.Quote(rel.Key.Name), byBytes(&rel.Key))
 }
 
 // byBytes returns the COLLATE clause of an index on the key in the order of bytes, ""

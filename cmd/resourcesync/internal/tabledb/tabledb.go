@@ -4,10 +4,13 @@ package tabledb
 import (
 	"context"
 	gosql "database/sql" // sql is a function of the tests
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
@@ -45,6 +48,10 @@ func Open(ctx context.Context, address string, writes bool) (*DB, error) {
 			return nil, err
 		}
 		return &DB{Mysql: gosql.OpenDB(connector)}, nil
+	}
+	if _, err := os.Stat(address); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("--db %q: there is no such file; the name of a database needs its server, as in mysql://user@127.0.0.1/%[2]s or postgres://user@127.0.0.1/%[2]s",
+			address, url.PathEscape(filepath.Base(address)))
 	}
 	mode := sqlite.OpenReadOnly
 	if writes {
