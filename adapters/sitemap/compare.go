@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"sync"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 )
@@ -93,8 +94,13 @@ func (s *Site) apply(ctx context.Context, p *page, v verdict) error {
 	if v.reason == "" {
 		return s.unwithhold(ctx, p)
 	}
+	mark := stamp{Listed: listedAt(p.listed), Reason: v.reason}
+	if p.known.Key == "" {
+		mark.Refused = parseStamp(p.withheld.Stamp).Refused
+	}
 	withdraw := s.withdraw
 	if v.stranger { // the next refusals may show that the website distrusts the headers
+		mark.Refused = time.Now()
 		withdraw = func(ctx context.Context, p *page) error { return s.set.WithdrawForScan(ctx, p.key) }
 	}
 	if err := withdraw(ctx, p); err != nil {
@@ -103,7 +109,7 @@ func (s *Site) apply(ctx context.Context, p *page, v verdict) error {
 	return s.withheld.Put(ctx, resourcesync.Resource{
 		Key:   p.key,
 		URI:   p.uri.String(),
-		Stamp: stamp{Listed: listedAt(p.listed), Reason: v.reason}.String(),
+		Stamp: mark.String(),
 	})
 }
 

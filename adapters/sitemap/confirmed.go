@@ -3,12 +3,14 @@ package sitemap
 import (
 	"context"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync"
 )
 
-// followConfirmed confirms held deletions if they are not more than those of pages that the website
-// refuses strangers; withdrawn of these left the lists before the set was hidden. It reports whether
-// all pages have been requested since the set was shown again, and the deletions published.
-func (s *Site) followConfirmed(ctx context.Context, hidden bool, withdrawn int64) (done bool, err error) {
+// followConfirmed confirms held deletions if there are at most as many as pages that the website
+// refuses strangers. It reports whether all pages have been requested since the set was shown again,
+// and the deletions published.
+func (s *Site) followConfirmed(ctx context.Context, hidden bool, known refusals) (done bool, err error) {
 	if hidden {
 		return false, nil
 	}
@@ -20,9 +22,18 @@ func (s *Site) followConfirmed(ctx context.Context, hidden bool, withdrawn int64
 	if err != nil {
 		return false, err
 	}
-	if kept.Held > 0 && !kept.Confirmed && kept.Held <= s.Status().Refused+withdrawn {
-		_, err = s.set.ConfirmDeletions(ctx)
-		return false, err
+	if kept.Held > 0 && !kept.Confirmed {
+		if time.Since(f.counted) < countRest*f.counting {
+			return false, nil
+		}
+		refused, err := s.refusedSince(ctx, known.Confirmed.Add(-clockSkew))
+		if err != nil {
+			return false, err
+		}
+		if kept.Held <= refused+known.Withdrawn {
+			_, err = s.set.ConfirmDeletions(ctx)
+			return false, err
+		}
 	}
 	if f.visited.IsZero() {
 		if err := s.followVisits(ctx); err != nil {
@@ -33,6 +44,30 @@ func (s *Site) followConfirmed(ctx context.Context, hidden bool, withdrawn int64
 		f.shownSince, f.visited = time.Time{}, time.Time{}
 	}
 	return done, nil
+}
+
+// clockSkew is a bound on the difference between the clocks of two processes with the same state.
+const clockSkew = time.Minute
+
+// countRest bounds the time in which withheld pages are counted: to a twentieth while more deletions
+// are held than a confirmation covers.
+const countRest = 19
+
+// refusedSince returns how many pages have left the lists since t because the website refuses them to
+// strangers. All processes with the state have withdrawn them, so the sum is in no process alone.
+func (s *Site) refusedSince(ctx context.Context, t time.Time) (n int64, err error) {
+	began := time.Now()
+	for r, err := range s.withheld.Resources(ctx, resourcesync.Range{}) {
+		if err != nil {
+			return 0, err
+		}
+		if !parseStamp(r.Stamp).Refused.Before(t) {
+			n++
+		}
+	}
+	s.follows.counted = time.Now()
+	s.follows.counting = time.Since(began)
+	return n, nil
 }
 
 // followVisits notes when all pages have been requested since the set was shown again. If

@@ -116,7 +116,11 @@ type following struct {
 	// After a confirmation: when the set was shown again, and when all pages had been requested
 	// since.
 	shownSince, visited time.Time
-	round               chan error // the end of a round of visits if Revisit is negative; nil if there is none
+
+	counted  time.Time     // when the withheld pages were last counted
+	counting time.Duration // how long that took
+
+	round chan error // the end of a round of visits if Revisit is negative; nil if there is none
 }
 
 // restoreRefusal hides the set if the state says so, and follows a confirmation that was given while
@@ -179,7 +183,7 @@ func (s *Site) followRefusal(ctx context.Context) (known refusals, err error) {
 	reason, hidden := errors.AsType[*StrangerError](s.Hidden())
 	switch {
 	case !known.Confirmed.IsZero():
-		done, err := s.followConfirmed(ctx, hidden, known.Withdrawn)
+		done, err := s.followConfirmed(ctx, hidden, known)
 		if err != nil {
 			return known, err
 		}

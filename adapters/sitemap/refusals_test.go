@@ -168,6 +168,22 @@ func TestConfirmRefusals(t *testing.T) {
 	}
 }
 
+// TestConfirmedBetweenProcesses has a process that finds a part of the refused pages after a
+// confirmation, and another one that finds the rest. The confirmation covers the deletions of all.
+func TestConfirmedBetweenProcesses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newRefusing(t)
+		h.closed.Store(true)
+		first := h.start(t, sitemap.Options{Revisit: 1})
+		within(t, time.Minute, "the state says that the set is hidden", func() bool { return h.confirm(t) })
+		within(t, time.Minute, "half of the pages have left the lists", func() bool { return !first.isHidden() && len(h.listed(t)) <= refusingPages/2 })
+		first.stop()
+		second := h.start(t, sitemap.Options{Revisit: 1})
+		within(t, 10*time.Minute, "all deletions are published", func() bool { return h.published(t) })
+		second.stop()
+	})
+}
+
 // TestHiddenByAnother has two processes. One finds out that the set must be hidden, and the other
 // follows it, also when the website answers again.
 func TestHiddenByAnother(t *testing.T) {

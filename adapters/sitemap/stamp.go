@@ -29,6 +29,9 @@ type stamp struct {
 
 	// Reason is the reason why the page is withheld.
 	Reason string `json:"r,omitempty"`
+
+	// Refused is the time at which the page left the lists because the website refuses it to strangers.
+	Refused time.Time `json:"s,omitzero"`
 }
 
 func parseStamp(s string) (out stamp) {
