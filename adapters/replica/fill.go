@@ -3,14 +3,91 @@ package replica
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"sync"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/destination"
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
+
+// Fill implements [scan.Filler]: it reads the Source, unless Watch does, and compares the set
+// with the copy. Its cost grows with the size of the copy.
+func (g *Origin) Fill(ctx context.Context) (resourcesync.ScanResult, error) {
+	d, done, err := g.use(ctx)
+	if err != nil {
+		return resourcesync.ScanResult{}, err
+	}
+	defer done()
+	g.set.begin()
+	err = g.fill(ctx, d)
+	return g.set.end(), err
+}
+
+func (g *Origin) fill(ctx context.Context, d *destination.Destination) error {
+	hinted := g.hinted.Swap(false)
+	if hinted || !g.following.Load() {
+		if err := g.note(d.Sync(ctx)); err != nil {
+			return err
+		}
+	}
+	now := g.last.Load()
+	if now.err != nil {
+		return g.named(now.err)
+	}
+	if err := g.awaitComplete(ctx, now.report); err != nil {
+		return err
+	}
+	held, err := g.compare(ctx, d)
+	if err == nil && !held && now.report.Held > 0 { // the set has published the deletions
+		if err = g.note(d.DeleteHeld(ctx)); err == nil {
+			_, err = g.compare(ctx, d) // some may be listed again
+		}
+	}
+	if err != nil {
+		return err
+	}
+	select {
+	case <-g.complete:
+	default:
+		close(g.complete)
+	}
+	return nil
+}
+
+// note keeps the result of a Sync.
+func (g *Origin) note(report *destination.Report, err error) error {
+	g.last.Store(&outcome{report, err})
+	if err != nil {
+		err = g.named(err)
+	}
+	return err
+}
+
+// awaitComplete returns an error while a set that has not been shown lacks resources.
+func (g *Origin) awaitComplete(ctx context.Context, r *destination.Report) error {
+	ready, err := g.set.ready(ctx)
+	if err != nil || ready || r.Failed == 0 {
+		return err
+	}
+	if g.tried.IsZero() {
+		g.tried = time.Now()
+	}
+	if time.Since(g.tried) >= g.patience {
+		return nil
+	}
+	return fmt.Errorf("%w; the set is not shown before %s unless all are copied", g.failing(r), g.tried.Add(g.patience).Format(time.RFC3339))
+}
+
+// compare makes the set equal to the copy. It reports whether the set holds deletions.
+func (g *Origin) compare(ctx context.Context, d *destination.Destination) (held bool, err error) {
+	result, err := g.set.stored.Scan(ctx, g.list(ctx, d))
+	g.set.count(result)
+	return result.Held > 0, err
+}
 
 // turnRetry is the delay after a partial scan that was refused because a complete one is ending.
 const turnRetry = 100 * time.Millisecond
