@@ -39,7 +39,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	copies, err := replica.New(ctx, "https://aggregator.example.org/copies/", set, nil)
+	copies, err := replica.NewAggregator(ctx, "https://aggregator.example.org/copies/", set, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

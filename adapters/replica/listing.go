@@ -72,7 +72,7 @@ func (g *Origin) listed(ctx context.Context, copies []resourcesync.Resource) ([]
 	}
 	out := make([]resourcesync.Resource, 0, len(copies))
 	for i := range copies {
-		r, err := g.replica.entry("", &copies[i])
+		r, err := g.aggregator.entry("", &copies[i])
 		if err != nil {
 			continue // the Sink has logged it
 		}

@@ -35,8 +35,8 @@ var (
 // patience is how long single resources that cannot be copied keep a new set from being shown.
 const patience = time.Hour
 
-// OriginOptions are the optional arguments of [NewOrigin]. The zero value is valid.
-type OriginOptions struct {
+// Options are the optional arguments of [New]. The zero value is valid.
+type Options struct {
 	// Destination has the options of the Destination. State is in the folder of the copies if
 	// empty. Logger also receives the copies that cannot be published. Progress is not used,
 	// nor is MaxDelete: the guard of the set decides about deletions (scan.Options).
@@ -64,12 +64,12 @@ type OriginOptions struct {
 // that for an hour at most, and [Origin.Health] names them as long as they fail. A resource that
 // the Source no longer lists stays in the copy until the set publishes its deletion.
 type Origin struct {
-	replica *Replica
-	source  string
-	options OriginOptions
-	folder  *destination.Folder
-	sink    destination.Sink
-	set     *filled
+	aggregator *Aggregator
+	source     string
+	options    Options
+	folder     *destination.Folder
+	sink       destination.Sink
+	set        *filled
 
 	mu       sync.RWMutex             // held while the Destination is used
 	d        *destination.Destination // nil if it is closed
@@ -93,7 +93,7 @@ type outcome struct {
 // New returns the Origin of the Source at a URL. Its copies are kept in folder, and
 // published at URIs that begin with base. No request is sent before the set runs. o may be nil.
 // Callers close the Origin after the set has stopped.
-func NewOrigin(source, base, folder string, o *OriginOptions) (*Origin, error) {
+func New(source, base, folder string, o *Options) (*Origin, error) {
 	g := &Origin{source: source, set: new(filled), patience: patience, complete: make(chan struct{}), hint: make(chan struct{}, 1)}
 	if o != nil {
 		g.options = *o
@@ -109,14 +109,14 @@ func NewOrigin(source, base, folder string, o *OriginOptions) (*Origin, error) {
 	d.Progress = func(now destination.Progress) { g.progress.Store(&now) }
 	d.MaxDelete = math.SmallestNonzeroFloat64 // all are held until the set has published them
 	d.State = cmp.Or(d.State, filepath.Join(folder, ".resourcesync"))
-	if g.replica, err = newReplica(base, g.set, d.Logger); err != nil {
+	if g.aggregator, err = newAggregator(base, g.set, d.Logger); err != nil {
 		return nil, err
 	}
-	g.replica.exclude = g.options.Exclude
+	g.aggregator.exclude = g.options.Exclude
 	if g.folder, err = destination.OpenFolder(folder); err != nil {
 		return nil, fmt.Errorf("replica: %w", err)
 	}
-	g.sink = g.replica.sink("", g.folder)
+	g.sink = g.aggregator.sink("", g.folder)
 	return g, nil
 }
 
@@ -135,7 +135,7 @@ func (g *Origin) closeDestination() (err error) {
 
 // Identity implements [scan.Identifier].
 func (g *Origin) Identity() scan.Identity {
-	return scan.Identity{Name: "the Source " + g.source, URIs: g.replica.base}
+	return scan.Identity{Name: "the Source " + g.source, URIs: g.aggregator.base}
 }
 
 // Bind implements [scan.Binder]. Nothing else may change set.
@@ -267,8 +267,8 @@ func (g *Origin) Progress() (p scan.Progress) {
 
 // Open implements [resourcesync.Opener].
 func (g *Origin) Open(ctx context.Context, r resourcesync.Resource) (io.ReadCloser, error) {
-	return g.replica.Open(ctx, r)
+	return g.aggregator.Open(ctx, r)
 }
 
-// ServeHTTP serves the published copies, as [Replica.ServeHTTP] does.
-func (g *Origin) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.replica.ServeHTTP(w, r) }
+// ServeHTTP serves the published copies, as [Aggregator.ServeHTTP] does.
+func (g *Origin) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.aggregator.ServeHTTP(w, r) }

@@ -133,7 +133,7 @@ func publish(t testing.TB, l *library, base, at string, o *scan.Options) *publis
 	store, err := sqlitestore.OpenFile(t.Context(), filepath.Join(at, "set.db"), nil)
 	must(t, err)
 	p := &published{}
-	p.Origin, err = NewOrigin(l.URL, base, filepath.Join(at, "copy"), &OriginOptions{Every: 50 * time.Millisecond, Destination: destination.Options{Logger: quiet}})
+	p.Origin, err = New(l.URL, base, filepath.Join(at, "copy"), &Options{Every: 50 * time.Millisecond, Destination: destination.Options{Logger: quiet}})
 	must(t, err)
 	o.Every, o.Logger = 100*time.Millisecond, quiet
 	p.Set, err = scan.Into(t.Context(), store, "library", p.Origin, o)
@@ -170,7 +170,7 @@ func (p *published) state(t testing.TB, l *library) string {
 	for r, err := range p.Set.Resources(t.Context(), resourcesync.Range{}) {
 		must(t, err)
 		original := strings.TrimPrefix(r.Links[0].Href, l.URL)
-		if len(r.Links) != 1 || r.Links[0].Rel != resourcesync.RelVia || r.URI != p.replica.base+strings.TrimPrefix(original, "/") || r.Type != "text/x-library" {
+		if len(r.Links) != 1 || r.Links[0].Rel != resourcesync.RelVia || r.URI != p.aggregator.base+strings.TrimPrefix(original, "/") || r.Type != "text/x-library" {
 			t.Errorf("listed: %+v", r)
 		}
 		w := httptest.NewRecorder()
@@ -284,7 +284,7 @@ func TestOriginPatience(t *testing.T) {
 	l.put(t, "/b", "b")
 	l.fail("/b", true)
 	store := new(memory.Store)
-	g, err := NewOrigin(l.URL, copies, t.TempDir(), &OriginOptions{Destination: destination.Options{Logger: slog.New(slog.DiscardHandler)}})
+	g, err := New(l.URL, copies, t.TempDir(), &Options{Destination: destination.Options{Logger: slog.New(slog.DiscardHandler)}})
 	must(t, err)
 	defer g.Close()
 	set, err := scan.Into(t.Context(), store, "library", g, &scan.Options{Logger: slog.New(slog.DiscardHandler)})
@@ -344,17 +344,17 @@ func TestOriginHeld(t *testing.T) {
 func TestOriginRefused(t *testing.T) {
 	dir := t.TempDir()
 	for _, test := range []struct{ source, base string }{{"library", copies}, {"ftp://example.org/", copies}, {"https://example.org/", "copies"}} {
-		if _, err := NewOrigin(test.source, test.base, filepath.Join(dir, "copy"), nil); err == nil {
+		if _, err := New(test.source, test.base, filepath.Join(dir, "copy"), nil); err == nil {
 			t.Errorf("%+v is accepted", test)
 		}
 	}
 	write := filepath.Join(dir, "other", "file")
 	must(t, os.MkdirAll(filepath.Dir(write), 0o700))
 	must(t, os.WriteFile(write, nil, 0o600))
-	if _, err := NewOrigin("https://example.org/", copies, filepath.Dir(write), nil); err == nil {
+	if _, err := New("https://example.org/", copies, filepath.Dir(write), nil); err == nil {
 		t.Error("a folder with other files is accepted")
 	}
-	g, err := NewOrigin("https://example.org/", copies, filepath.Join(dir, "copy"), nil)
+	g, err := New("https://example.org/", copies, filepath.Join(dir, "copy"), nil)
 	must(t, err)
 	defer g.Close()
 	if _, err := g.Fill(t.Context()); err == nil {

@@ -15,10 +15,10 @@ import (
 // content is on disk, and before the Destination records it. So after a crash, the Destination
 // repeats changes that may not be published.
 type sink struct {
-	replica *Replica
-	prefix  string
-	copies  Copies
-	changed map[string]*resourcesync.Resource // since the last Flush, by path; nil is deleted
+	aggregator *Aggregator
+	prefix     string
+	copies     Copies
+	changed    map[string]*resourcesync.Resource // since the last Flush, by path; nil is deleted
 }
 
 // A flushingSink is the sink of a store that is a Flusher. For any other store, each change is
@@ -43,9 +43,9 @@ func (s *sink) put(ctx context.Context, c resourcesync.Change, content io.Reader
 	if err := s.copies.Put(ctx, c, content); err != nil {
 		return err
 	}
-	r, err := s.replica.entry(s.prefix, &c.Resource)
+	r, err := s.aggregator.entry(s.prefix, &c.Resource)
 	if err != nil {
-		s.replica.log.WarnContext(ctx, "a copy cannot be published", "original", sparse.Clip(c.Resource.URI), "error", sparse.Clip(err.Error()))
+		s.aggregator.log.WarnContext(ctx, "a copy cannot be published", "original", sparse.Clip(c.Resource.URI), "error", sparse.Clip(err.Error()))
 	}
 	s.changed[c.Resource.Key] = r
 	return nil
@@ -53,7 +53,7 @@ func (s *sink) put(ctx context.Context, c resourcesync.Change, content io.Reader
 
 // entry returns the entry of a copy. Other links than via may not be right for a copy, and a copy
 // of a copy keeps the link to the original (section 14.8).
-func (r *Replica) entry(prefix string, of *resourcesync.Resource) (*resourcesync.Resource, error) {
+func (a *Aggregator) entry(prefix string, of *resourcesync.Resource) (*resourcesync.Resource, error) {
 	via := resourcesync.Link{
 		Rel: resourcesync.RelVia, Href: of.URI,
 		Hashes: of.Hashes, Length: of.Length, Modified: of.LastModified, Type: of.Type, Encoding: of.Encoding,
@@ -65,11 +65,11 @@ func (r *Replica) entry(prefix string, of *resourcesync.Resource) (*resourcesync
 		}
 	}
 	e := &resourcesync.Resource{
-		Key: key(prefix, of.Key), URI: r.uri(prefix, of.Key),
+		Key: key(prefix, of.Key), URI: a.uri(prefix, of.Key),
 		LastModified: of.LastModified, Length: of.Length, Type: of.Type, Encoding: of.Encoding, Hashes: of.Hashes,
 		Links: []resourcesync.Link{via},
 	}
-	if r.exclude != nil && r.exclude(r.path+prefix+of.Key) {
+	if a.exclude != nil && a.exclude(a.path+prefix+of.Key) {
 		return nil, errors.New("another handler has its URL")
 	}
 	if rsxml.CheckResource(e) != nil {
@@ -121,7 +121,7 @@ func (s *sink) Prepare(ctx context.Context, folders destination.FolderLog) error
 func (s *sink) publish(ctx context.Context, flush func(context.Context) error) error {
 	changed := s.changed
 	s.changed = make(map[string]*resourcesync.Resource)
-	s.replica.begin(s.prefix, changed)
+	s.aggregator.begin(s.prefix, changed)
 	var flushed error
 	if flush != nil {
 		flushed = flush(ctx)
@@ -142,16 +142,16 @@ func (s *sink) publish(ctx context.Context, flush func(context.Context) error) e
 		}
 	}
 	if len(deleted) > 0 {
-		if err := s.replica.set.Delete(ctx, deleted...); err != nil {
+		if err := s.aggregator.set.Delete(ctx, deleted...); err != nil {
 			return err
 		}
 	}
 	if len(put) > 0 {
-		if err := s.replica.set.Put(ctx, put...); err != nil {
+		if err := s.aggregator.set.Put(ctx, put...); err != nil {
 			return err
 		}
 	}
-	s.replica.end(s.prefix, changed)
+	s.aggregator.end(s.prefix, changed)
 	return flushed
 }
 

@@ -65,7 +65,7 @@ func (s *sourceConfig) identity(*siteConfig) (scan.Identity, error) {
 }
 
 func (s *sourceConfig) open(_ context.Context, m *member) (*content, error) {
-	origin, err := replica.NewOrigin(s.source, m.baseURL, s.copy, &replica.OriginOptions{
+	origin, err := replica.New(s.source, m.baseURL, s.copy, &replica.Options{
 		Every:   s.rescan,
 		Exclude: m.isReserved,
 		Destination: destination.Options{

@@ -58,7 +58,7 @@ func run(ctx context.Context, ln net.Listener, site, data string, every time.Dur
 	if err != nil {
 		return err
 	}
-	copies, err := replica.New(ctx, site+"/copies/", set, nil)
+	copies, err := replica.NewAggregator(ctx, site+"/copies/", set, nil)
 	if err != nil {
 		return err
 	}

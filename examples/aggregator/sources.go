@@ -24,7 +24,7 @@ func openStore(ctx context.Context, data string) (*sqlstore.Store, error) {
 
 // open returns the Destination of a source. Its copies are in a folder whose name depends on
 // the URL, not on the order of the arguments.
-func open(source, data string, copies *replica.Replica) (*destination.Destination, error) {
+func open(source, data string, copies *replica.Aggregator) (*destination.Destination, error) {
 	name := fmt.Sprintf("%x", sha256.Sum256([]byte(source)))[:12]
 	folder, err := destination.OpenFolder(filepath.Join(data, name))
 	if err != nil {

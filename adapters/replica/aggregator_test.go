@@ -85,7 +85,7 @@ const base = "https://aggregator.example.org/copies/"
 
 // A mirror is a replica of one Source.
 type mirror struct {
-	*replica.Replica
+	*replica.Aggregator
 	*destination.Destination
 	set *sqlstore.Set
 
@@ -104,7 +104,7 @@ func open(t testing.TB, s *source, dir string, wrap func(*sqlstore.Set) replica.
 	if wrap != nil {
 		set = wrap(c.set)
 	}
-	c.Replica, err = replica.New(t.Context(), base, set, &replica.Options{Logger: slog.New(slog.DiscardHandler)})
+	c.Aggregator, err = replica.NewAggregator(t.Context(), base, set, &replica.AggregatorOptions{Logger: slog.New(slog.DiscardHandler)})
 	must(t, err)
 	folder, err := destination.OpenFolder(filepath.Join(dir, "files"))
 	must(t, err)
@@ -169,8 +169,8 @@ func (c *mirror) changes(t testing.TB) string {
 	return b.String()
 }
 
-// TestReplica follows a Source, with names of all kinds.
-func TestReplica(t *testing.T) {
+// TestAggregator follows a Source, with names of all kinds.
+func TestAggregator(t *testing.T) {
 	s := newSource(t)
 	for _, path := range []string{"/a", "/b/c%20d", "/e%2Ff", "/100%25", "/" + strings.Repeat("%C3%A9", 90), "/j/", "/A"} {
 		s.put(t, path, "content of "+path)
@@ -290,8 +290,8 @@ func TestCrash(t *testing.T) {
 // TestRefused has names, URLs and requests that are refused.
 func TestRefused(t *testing.T) {
 	for _, uri := range []string{"", "https://example.org", "https://example.org/a", "ftp://example.org/", "https://example.org/?a=b"} {
-		if _, err := replica.New(t.Context(), uri, nil, nil); err == nil {
-			t.Errorf("a Replica at %q", uri)
+		if _, err := replica.NewAggregator(t.Context(), uri, nil, nil); err == nil {
+			t.Errorf("an Aggregator at %q", uri)
 		}
 	}
 	s := newSource(t)
@@ -302,7 +302,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("a Sink with the name %q", name)
 		}
 	}
-	if _, err := replica.New(t.Context(), "https://other.example.org/", c.set, nil); err == nil || !strings.Contains(err.Error(), base) {
+	if _, err := replica.NewAggregator(t.Context(), "https://other.example.org/", c.set, nil); err == nil || !strings.Contains(err.Error(), base) {
 		t.Errorf("another base: %v", err)
 	}
 	_, err := c.Sync(t.Context())
