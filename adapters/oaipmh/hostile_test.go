@@ -183,7 +183,7 @@ func TestErrors(t *testing.T) {
 		}), oaipmh.Options{Rate: 1e6, MaxState: 100_000}, "more than the limit of 100000 bytes"},
 		{"a page", respond(200, "<html><body>Our repository</body></html>"), oaipmh.Options{}, "is not an OAI-PMH response: check the address"},
 		{"nothing", respond(200, ""), oaipmh.Options{}, "is not an OAI-PMH response: check the address"},
-		{"404", respond(404, "no"), oaipmh.Options{}, "answered 404"},
+		{"404", respond(404, "no"), oaipmh.Options{}, "answered 404 Not Found: check the address"},
 		{"another format", repository, oaipmh.Options{MetadataPrefix: "marc21"}, "cannotDisseminateFormat; its metadata prefixes are oai_dc"},
 		{"an endless list", loop, oaipmh.Options{}, "repeats a part of its list"},
 	} {

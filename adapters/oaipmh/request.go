@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -61,6 +62,9 @@ func (r *Repository) get(ctx context.Context, uri string, begin func() each) (*r
 	}
 }
 
+// checkAddress is the remedy if there is no repository at the address.
+const checkAddress = "check the address, which ends in /oai, /oai/request or the like in most repositories"
+
 // A brokenError is a response that cannot be read completely.
 type brokenError struct {
 	uri string
@@ -91,6 +95,9 @@ func (r *Repository) getOnce(ctx context.Context, uri string, each each) (*respo
 		if res, e := parse(bytes.NewReader(failed.Body), r.wants, store); e == nil && len(res.errors) > 0 {
 			return res, nil
 		}
+		if failed.Status == http.StatusNotFound && strings.Contains(uri, "verb=Identify") {
+			return nil, fmt.Errorf("%w: %s", err, checkAddress)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -101,7 +108,7 @@ func (r *Repository) getOnce(ctx context.Context, uri string, each each) (*respo
 		return nil, context.Cause(ctx)
 	}
 	if errors.Is(err, errNoOAI) && res.date == "" {
-		return nil, fmt.Errorf("%s %w: check the address, which ends in /oai, /oai/request or the like in most repositories", uri, err)
+		return nil, fmt.Errorf("%s %w: %s", uri, err, checkAddress)
 	}
 	if err != nil {
 		return nil, &brokenError{uri, err}

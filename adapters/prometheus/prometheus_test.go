@@ -217,7 +217,6 @@ resourcesync_hub_notifications_behind{channel="framework-notification",hub="` + 
 		if samples(t, m, "resourcesync_hub_notifications_behind") == behind {
 			break
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	wanted(t, m, behind, "resourcesync_hub_notifications_behind")
 	wanted(t, m, `resourcesync_outbox_age_seconds 0`, "resourcesync_outbox_age_seconds")
