@@ -139,7 +139,7 @@ type checker struct {
 	client  *fetch.Client
 	folder  string // for packages and large resources
 
-	documents, entries, resources, packages, bytes, rereads atomic.Int64
+	documents, entries, resources, packages, packed, bytes, rereads atomic.Int64
 
 	progress struct {
 		sync.Mutex
@@ -176,7 +176,7 @@ func (c *checker) run(ctx context.Context, target string) error {
 func (c *checker) finish() *Report {
 	r := c.report
 	r.Ended = time.Now()
-	r.Documents, r.Entries, r.Resources, r.Packages, r.Bytes = c.documents.Load(), c.entries.Load(), c.resources.Load(), c.packages.Load(), c.bytes.Load()
+	r.Documents, r.Entries, r.Resources, r.Packages, r.Packed, r.Bytes = c.documents.Load(), c.entries.Load(), c.resources.Load(), c.packages.Load(), c.packed.Load(), c.bytes.Load()
 	c.fill(r)
 	return r
 }

@@ -135,13 +135,13 @@ func TestSample(t *testing.T) {
 	for _, tt := range []struct {
 		sample int
 		all    bool
-		want   int64
-	}{{0, false, 6}, {1, false, 1 + 1 + 1}, {-1, false, 0}, {1, true, 6}} {
+		want   [2]int64 // by themselves, and in packages
+	}{{0, false, [2]int64{3, 3}}, {1, false, [2]int64{1, 2}}, {-1, false, [2]int64{0, 0}}, {1, true, [2]int64{3, 3}}} {
 		o := options()
 		o.Sample, o.All = tt.sample, tt.all
 		r, _ := correct(t).judge(t, o)
-		if r.Resources != tt.want || !r.OK() {
-			t.Errorf("%+v: %d resources\n%s", tt, r.Resources, describe(r))
+		if [2]int64{r.Resources, r.Packed} != tt.want || !r.OK() {
+			t.Errorf("%+v: %d resources, %d in packages\n%s", tt, r.Resources, r.Packed, describe(r))
 		}
 	}
 }

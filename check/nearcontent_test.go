@@ -178,7 +178,7 @@ func subscribed(edit func(mode string, q url.Values) bool) func(*testing.T, *sit
 	return func(t *testing.T, s *site) {
 		s.files[hub].serve = (&scriptedHub{t: t, edit: edit}).serve
 		s.callback = newCallback(t)
-		s.callback.Wait = 100 * time.Millisecond
+		s.callback.Wait = 2 * time.Second
 	}
 }
 

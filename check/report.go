@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -55,6 +56,7 @@ type Report struct {
 	Entries   int64 `json:"entries"`
 	Resources int64 `json:"resources"`
 	Packages  int64 `json:"packages"`
+	Packed    int64 `json:"packed"`
 	Bytes     int64 `json:"bytes"`
 
 	// The numbers of findings by harm and by force. Each finding counts in both.
@@ -140,11 +142,14 @@ func (f *findings) skip(format string, args ...any) {
 func (f *findings) fill(r *Report) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	slices.SortStableFunc(f.list, func(a, b Finding) int {
-		if a.Harm != b.Harm {
-			return a.Harm.order() - b.Harm.order()
+	found := make(map[string]int) // documents
+	for i := range f.list {
+		if _, again := found[f.list[i].Document]; !again {
+			found[f.list[i].Document] = i
 		}
-		return a.Force.order() - b.Force.order()
+	}
+	slices.SortStableFunc(f.list, func(a, b Finding) int { // resources are compared concurrently
+		return cmp.Or(a.Harm.order()-b.Harm.order(), a.Force.order()-b.Force.order(), found[a.Document]-found[b.Document], a.Line-b.Line, a.Column-b.Column)
 	})
 	r.Findings, r.Counts, r.Harms, r.Forces, r.Omitted, r.Unchecked = f.list, f.counts, f.harms, f.forces, f.omitted, f.unchecked
 }

@@ -214,7 +214,7 @@ func (p *pack) compare(m member) {
 		p.add("package-file-content", m.at, "", "%q cannot be read: %v", m.name, err)
 		return
 	}
-	p.resources.Add(1)
+	p.packed.Add(1)
 	if d := digest.Differ(sums.Hashes(), m.want.Hashes); d != nil {
 		p.add("package-file-content", m.at, "", "the %s of %q is %s, but the manifest says %s", d.Want.Algorithm, m.name, d.Have.Digest, d.Want.Digest)
 	}

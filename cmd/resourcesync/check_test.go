@@ -143,7 +143,7 @@ func TestCheckStatus(t *testing.T) {
 		{[]string{good}, 0, "0 errors, 0 warnings"},
 		{[]string{bad}, 1, "error  loc-missing"},
 		{[]string{bad, "--harm", "error", "--level", "must"}, 1, "error  loc-missing"},
-		{[]string{huge}, 1, "error  element-size  (allowed, rsxml)"},
+		{[]string{huge}, 1, "error  element-size  (no requirement, rsxml)"},
 		{[]string{huge, "--level", "may"}, 0, "Not shown: 1 finding of less harm or force, or of rules that are ignored.\n0 errors"},
 		{[]string{bad, "--ignore", "loc-missing"}, 0, "Not shown: 1 finding of less harm or force, or of rules that are ignored.\n"},
 		{[]string{good, "--ignore", "bad"}, 2, `cannot ignore unknown rule "bad"`},

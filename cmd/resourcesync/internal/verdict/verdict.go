@@ -75,7 +75,7 @@ func (g *group) Sentences() string {
 // force returns the force of a finding in words.
 func force(f check.Force) string {
 	if f == check.None {
-		return "allowed"
+		return "no requirement"
 	}
 	return string(f)
 }
@@ -123,8 +123,12 @@ func place(f *check.Finding) string {
 
 // read states how much has been read.
 func read(r *check.Report) string {
+	packages := number(r.Packages, "package")
+	if r.Packed > 0 {
+		packages += " with " + number(r.Packed, "resource")
+	}
 	return fmt.Sprintf("%s with %s, %s and %s were read in %v.", number(r.Documents, "document"), number(r.Entries, "entr{y,ies}"),
-		number(r.Resources, "resource"), number(r.Packages, "package"), r.Ended.Sub(r.Begun).Round(time.Millisecond))
+		number(r.Resources, "resource"), packages, r.Ended.Sub(r.Begun).Round(time.Millisecond))
 }
 
 // number returns a number with a noun, whose plural ends in s or is written as entr{y,ies}.
