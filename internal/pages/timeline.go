@@ -59,10 +59,10 @@ func NewTimeline(counts Counts, bar time.Duration, n int, now, since time.Time) 
 	if bar == 24*time.Hour {
 		unit, format = "day", "2 Jan"
 	}
-	t := &Timeline{Title: fmt.Sprintf("Changes per %s, the last %d %ss", unit, n, unit), Bars: make([]Bar, n)}
+	t := &Timeline{Title: fmt.Sprintf("Changes per %s, the last %d %ss (UTC)", unit, n, unit), Bars: make([]Bar, n)}
 	first := now.UTC().Truncate(bar).Add(-time.Duration(n-1) * bar)
 	if since.After(first) {
-		t.Note = "Counted since " + since.UTC().Format("2 Jan, 15:04") + "."
+		t.Note = "Counted since " + webpage.TimeText(since) + "."
 	}
 	for i := range t.Bars {
 		begin := first.Add(time.Duration(i) * bar)

@@ -79,7 +79,7 @@ func publicHub(h *topic.HubStatus) pages.Hub {
 	out := pages.Hub{URI: h.Hub, Class: "ok", State: "up to date"}
 	switch {
 	case !h.FailingSince.IsZero():
-		out.Class, out.State = "failing", "not reached since "+h.FailingSince.UTC().Format("2 Jan, 15:04")
+		out.Class, out.State = "failing", "not reached since "+webpage.TimeText(h.FailingSince)
 	case h.Behind > 0:
 		out.Class, out.State = "updated", webpage.Count(h.Behind)+" behind"
 	}

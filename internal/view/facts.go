@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/document"
+	"github.com/resourcesync-go/resourcesync/internal/pages"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
 
@@ -31,13 +32,21 @@ func (v *View) ageFact(name string, at time.Time) []webpage.Fact {
 		return nil
 	}
 	p := webpage.Page{Now: v.now}
-	return []webpage.Fact{{Name: name, Value: p.Ago(at), Note: at.UTC().Format("2 Jan 2006, 15:04")}}
+	return []webpage.Fact{{Name: name, Value: p.Ago(at), Note: webpage.TimeText(at)}}
+}
+
+// changeFact returns the fact of the last change, unless r has none: the first scan of a set is not a
+// change.
+func (v *View) changeFact(at time.Time, r *pages.Recent) []webpage.Fact {
+	if r != nil && len(r.Changes) == 0 {
+		return nil
+	}
+	return v.ageFact("Last change", at)
 }
 
 // timeFact returns the fact of a time.
 func timeFact(name string, at time.Time) webpage.Fact {
-	at = at.UTC()
-	return webpage.Fact{Name: name, Value: at.Format("2 Jan 2006"), Note: at.Format("15:04:05")}
+	return webpage.Fact{Name: name, Value: webpage.TimeText(at)}
 }
 
 // pushFact says how changes are pushed.

@@ -47,7 +47,7 @@ func TestRender(t *testing.T) {
 		`<span class="badge created">created</span>`,
 		`<li><a href="/top">Top</a></li><li aria-current="page">A &lt;list&gt;</li>`,
 		"<script>go()</script>",
-		`<time datetime="2026-11-22T12:00:00Z">22 Nov 2026, 12:00:00</time>`,
+		`<time datetime="2026-11-22T12:00:00Z">22 Nov 2026, 12:00:00 UTC</time>`,
 		`href="#ZgotmplZ"`,
 	} {
 		if !strings.Contains(got, want) {

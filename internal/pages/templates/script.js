@@ -19,7 +19,7 @@
   const two = n => String(n).padStart(2, '0');
   const time = s => {
     const d = new Date(s);
-    return isNaN(d) ? s : `${d.getUTCDate()} ${months[d.getUTCMonth()]} ${d.getUTCFullYear()}, ${two(d.getUTCHours())}:${two(d.getUTCMinutes())}:${two(d.getUTCSeconds())}`;
+    return isNaN(d) ? s : `${d.getUTCDate()} ${months[d.getUTCMonth()]} ${d.getUTCFullYear()}, ${two(d.getUTCHours())}:${two(d.getUTCMinutes())}:${two(d.getUTCSeconds())} UTC`;
   };
   const cell = (child, type) => {
     const td = element('td', '', type ? {class: type} : {});

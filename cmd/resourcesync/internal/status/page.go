@@ -97,7 +97,7 @@ func (s *Set) facts(p *webpage.Page) []webpage.Fact {
 		facts = append(facts, webpage.Fact{Name: "Resources", Value: "unknown", Note: "the first scan has not ended"})
 	}
 	if !s.Changed.IsZero() {
-		facts = append(facts, webpage.Fact{Name: "Newest change", Value: p.Ago(s.Changed), Note: s.Changed.UTC().Format(time.RFC3339)})
+		facts = append(facts, webpage.Fact{Name: "Last change", Value: p.Ago(s.Changed), Note: webpage.TimeText(s.Changed)})
 	}
 	if s.Scan != nil {
 		facts = append(facts, webpage.Fact{Name: "Last scan", Value: p.Ago(s.Scan.Ended), Note: fmt.Sprintf("in %.1f s", s.Scan.Seconds)})
@@ -141,10 +141,10 @@ func (s *Set) figures(p *webpage.Page) []figures {
 			"Created", c.Created, "Updated", c.Updated, "Deleted", c.Deleted, "Unchanged", c.Unchanged, "Skipped", c.Skipped, "Unreadable", c.Unreadable)})
 	}
 	if j := s.Journal; j != nil {
-		facts := []webpage.Fact{{Name: "Complete since", Value: p.Ago(j.Since), Note: j.Since.UTC().Format(time.RFC3339)}, {Name: "Proven", Value: p.Ago(j.Proven)}}
+		facts := []webpage.Fact{{Name: "Complete since", Value: p.Ago(j.Since), Note: webpage.TimeText(j.Since)}, {Name: "Proven", Value: p.Ago(j.Proven)}}
 		text := "Triggers write the changes of the table to a journal."
 		if !j.Restarted.IsZero() {
-			facts = append(facts, webpage.Fact{Name: "Began anew", Value: p.Ago(j.Restarted), Note: j.Restarted.UTC().Format(time.RFC3339)})
+			facts = append(facts, webpage.Fact{Name: "Began anew", Value: p.Ago(j.Restarted), Note: webpage.TimeText(j.Restarted)})
 			text = "The journal began anew, because " + j.Reason + "."
 		}
 		all = append(all, figures{"Journal", text, facts})
@@ -158,7 +158,7 @@ func (s *Set) figures(p *webpage.Page) []figures {
 			facts = append(facts, numbers("Not listed: "+reason, c.Withheld[reason])...)
 		}
 		if !c.Oldest.IsZero() {
-			facts = append(facts, webpage.Fact{Name: "Every page was requested", Value: p.Ago(c.Oldest), Note: "or later"})
+			facts = append(facts, webpage.Fact{Name: "All pages checked again since", Value: p.Ago(c.Oldest), Note: webpage.TimeText(c.Oldest)})
 		}
 		all = append(all, figures{"Sitemaps", "", facts})
 	}

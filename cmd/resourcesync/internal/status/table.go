@@ -13,6 +13,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/oaipmh"
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
 
 // Print prints s for people, in tables.
@@ -92,7 +93,7 @@ func (p *statusPrinter) set(s *Set) {
 		p.repository(s.Repository)
 	}
 	if j := s.Journal; j != nil {
-		p.fact("Journal", "complete since "+j.Since.Local().Format(time.DateTime), "proven "+p.ago(j.Proven))
+		p.fact("Journal", "complete since "+webpage.TimeText(j.Since), "proven "+p.ago(j.Proven))
 		if !j.Restarted.IsZero() {
 			p.fact("", "began "+p.ago(j.Restarted)+", because "+terminal.Printable(j.Reason))
 		}
@@ -109,9 +110,9 @@ func (p *statusPrinter) set(s *Set) {
 		case h.Confirmed:
 			until = "confirmed: the next scan publishes them"
 		case !h.Until.IsZero():
-			until = "until " + h.Until.Local().Format(time.DateTime)
+			until = "until " + webpage.TimeText(h.Until)
 		}
-		p.fact("Held deletions", humanize.Comma(h.Files), "since "+h.Since.Local().Format(time.DateTime), until)
+		p.fact("Held deletions", humanize.Comma(h.Files), "since "+webpage.TimeText(h.Since), until)
 	}
 }
 
@@ -215,5 +216,5 @@ func (p *statusPrinter) ago(t time.Time) string {
 	if t.IsZero() {
 		return "never"
 	}
-	return t.Local().Format(time.DateTime) + " (" + humanize.RelTime(t, p.now, "ago", "from now") + ")"
+	return webpage.TimeText(t) + " (" + humanize.RelTime(t, p.now, "ago", "from now") + ")"
 }
