@@ -34,6 +34,9 @@ type Store interface {
 
 // Options are the optional arguments of [New]. The zero value is a reasonable default.
 type Options struct {
+	// About tells people what the Source is.
+	About About
+
 	// DescribedBy is the URI of a document that describes the Source. The Source
 	// Description links to it. If empty, it links to the page of the Source if there is one
 	// and About is not zero; otherwise, there is no link.
@@ -77,6 +80,18 @@ type Options struct {
 	// Logger receives errors, which clients do not see, also those of Hub and Push
 	// without a Logger of their own. If nil, slog.Default() is used.
 	Logger *slog.Logger
+}
+
+// An About tells people what a Source or a set is, on its HTML page. All fields may be empty.
+type About struct {
+	// Title is the name, a line of at most 200 characters, and Description a text of at most
+	// 2,000 characters.
+	Title       string
+	Description string
+
+	// Contact is an email address or the URL of a page. A set without a contact has that of
+	// the Source.
+	Contact string
 }
 
 // A Division is how a Source divides lists and dumps into documents and packages.
@@ -223,6 +238,7 @@ func (o *Options) config(base *url.URL) document.Config {
 	return document.Config{
 		Base:          base,
 		Division:      document.Division(o.Division),
+		About:         document.About(o.About),
 		DescribedBy:   o.DescribedBy,
 		PlainSitemaps: o.Sitemaps&PlainSitemaps != 0,
 		HTML:          !o.Pages.Off,

@@ -53,6 +53,9 @@ type Set struct {
 	// missing, for example because a wrapper hides it.
 	Require []resourcesync.Capability
 
+	// About tells people what the set is. Its Title stands for Name on pages.
+	About About
+
 	// DescribedBy is the URI of a document that describes the set. The Capability
 	// List and the Source Description link to it. If empty, they link to the page of the set
 	// if there is one and About is not zero; otherwise, there is no link.
@@ -70,7 +73,7 @@ func (s *Set) given(ownHub string) document.Given {
 	g := document.Given{
 		Name: s.Name, Provider: s.Provider, Stater: s.Stater, Cutter: s.Cutter, Changer: s.Changer,
 		Opener: s.Opener, ChangeOpener: s.ChangeOpener, Watcher: s.Watcher, Archiver: s.Archiver, ChangeArchiver: s.ChangeArchiver,
-		Memento: s.Memento, Require: s.Require, DescribedBy: s.DescribedBy,
+		Memento: s.Memento, Require: s.Require, About: document.About(s.About), DescribedBy: s.DescribedBy,
 	}
 	if ownHub != "" {
 		g.Hubs = append(g.Hubs, ownHub)

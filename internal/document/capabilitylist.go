@@ -13,8 +13,8 @@ import (
 // renderCapabilityList renders the Capability List of a set (section 9).
 func renderCapabilityList(_ context.Context, t Target, _ *State, b *render.Body) error {
 	b.Head = &rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.CapabilityList}}
-	if t.Set.DescribedBy != "" {
-		b.Head.Links = append(b.Head.Links, resourcesync.Link{Rel: resourcesync.RelDescribedBy, Href: t.Set.DescribedBy})
+	if uri := t.Set.description(); uri != "" {
+		b.Head.Links = append(b.Head.Links, resourcesync.Link{Rel: resourcesync.RelDescribedBy, Href: uri})
 	}
 	b.Head.Links = append(b.Head.Links, resourcesync.Link{Rel: resourcesync.RelUp, Href: t.Set.Routes.URL(KindDescription, nil, "")})
 	for _, c := range t.Set.Capabilities() {

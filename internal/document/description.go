@@ -19,10 +19,10 @@ type Description struct {
 func (d *Description) write(s *Site) (err error) {
 	sets := make([]wellknown.Set, len(s.Order))
 	for i, st := range s.Order {
-		sets[i] = wellknown.Set{CapabilityList: st.URL(KindCapabilityList, ""), DescribedBy: st.DescribedBy}
+		sets[i] = wellknown.Set{CapabilityList: st.URL(KindCapabilityList, ""), DescribedBy: st.description()}
 	}
 	d.Text, d.Parts, err = wellknown.Description(sets, &wellknown.Options{
-		DescribedBy: s.DescribedBy,
+		DescribedBy: s.description(),
 		URI:         s.Routes.URL(KindDescription, nil, ""),
 		Part:        func(k int) string { return s.Routes.URL(KindDescriptionPart, nil, strconv.Itoa(k+1)) },
 	})

@@ -31,7 +31,8 @@ type Given struct {
 	Memento     bool                      // versions have URIs
 	Hubs        []string                  // URIs of the hubs of its channels, the Source's own first
 	Require     []resourcesync.Capability // that the set must have
-	DescribedBy string                    // URI
+	About       About
+	DescribedBy string // URI
 }
 
 // A Set is a set of resources, its upgrades, and its division.
@@ -77,6 +78,9 @@ func newSet(in *Site, s Given, only bool) (*Set, error) {
 		return nil, errors.New("one of several sets has no Name")
 	case s.Name != "" && !setName.MatchString(s.Name):
 		return nil, fmt.Errorf("set name %q: use letters, digits, '.', '_' and '-', not beginning with '.'", s.Name)
+	}
+	if field, err := s.About.Check(); err != nil {
+		return nil, fmt.Errorf("%s: %s of About: %w", Title(s.Name), field, err)
 	}
 	out := &Set{Site: in, Given: s}
 	out.Stater = Upgrade(s.Stater, s.Provider)

@@ -29,6 +29,7 @@ import (
 type Config struct {
 	Base          *url.URL // of the folder of the documents, with a slash at its end
 	Division      Division
+	About         About
 	DescribedBy   string // URI
 	PlainSitemaps bool   // Resource Lists also exist as plain sitemaps
 	HTML          bool   // documents have HTML pages
@@ -89,6 +90,9 @@ func NewSite(c Config, sets []Given) (*Site, error) {
 	s := &Site{Config: c, Sets: make(map[string]*Set, len(sets)), Made: time.Now()}
 	if len(sets) == 0 {
 		return nil, errors.New("a Source needs at least one set")
+	}
+	if field, err := c.About.Check(); err != nil {
+		return nil, fmt.Errorf("%s of About: %w", field, err)
 	}
 	for _, g := range sets {
 		st, err := newSet(s, g, len(sets) == 1)
