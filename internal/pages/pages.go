@@ -42,17 +42,24 @@ type Data interface{ Template() string }
 
 // A Source is the page of a Source Description.
 type Source struct {
-	Facts       []webpage.Fact
-	Sets        []Set
-	Pager       webpage.Pager
-	Recent      *Recent // of the only set; nil if there are several, or without a journal
-	Harvest     Harvest
+	About   About
+	Facts   []webpage.Fact
+	Sets    []Set
+	Pager   webpage.Pager
+	Recent  *Recent // of the sets on the page; nil without a journal
+	Harvest Harvest
+}
+
+// An About is where to learn more about a Source or a set. URLs that are empty are not shown.
+type About struct {
+	Contact     webpage.Link
 	DescribedBy string // URL
 }
 
 // A Set is a set in the list of a Source.
 type Set struct {
 	Name, URL    string
+	Description  string
 	Resources    string // their number in words; empty if unknown
 	Newest       time.Time
 	State        string // why it has no content at the moment, in words; usually empty
@@ -61,12 +68,12 @@ type Set struct {
 
 // A SetPage is the page of a Capability List.
 type SetPage struct {
-	Facts       []webpage.Fact
-	Documents   []Document
-	Recent      *Recent // nil without a journal
-	Channels    []Channel
-	Harvest     Harvest
-	DescribedBy string // URL
+	About     About
+	Facts     []webpage.Fact
+	Documents []Document
+	Recent    *Recent // nil without a journal
+	Channels  []Channel
+	Harvest   Harvest
 }
 
 // A Document is a document of a set, as its Capability List names it.
@@ -96,8 +103,9 @@ type Hub struct {
 type Recent struct {
 	Hours, Days *Timeline
 	Changes     []Change
-	All         string // URL of the page of recent changes
-	Live        string // URL of a WebSocket with the notifications; empty without
+	Since       time.Time      // when the journals begin; zero if unknown
+	All         []webpage.Link // the pages of recent changes of the sets
+	Live        string         // URL of a WebSocket with the notifications; empty without
 }
 
 // A Harvest is how to harvest a Source or a set, in commands.
@@ -110,7 +118,8 @@ type Step struct{ Text, Command string }
 // resources.
 type Resources struct {
 	Facts   []webpage.Fact
-	Package string // URL of the package, if the page is a manifest
+	Search  *Search // nil if the list cannot be searched
+	Package string  // URL of the package, if the page is a manifest
 	Columns []webpage.Column
 	Rows    []Resource
 	Pager   webpage.Pager
@@ -128,7 +137,15 @@ type Resource struct {
 	bytes int64
 }
 
-// A Changes is the page of a Change List that is no index, or of a manifest of changes.
+// A Search is a field that searches a list by the beginning of the keys.
+type Search struct {
+	URL    string // of the results
+	Name   string // of what begins with the value
+	Before string // what is before the keys in the URIs
+	Value  string
+}
+
+// A Changes is the page of a Change List that is not an index, or of a manifest of changes.
 type Changes struct {
 	Facts   []webpage.Fact
 	Package string // URL of the package, if the page is a manifest
@@ -149,6 +166,7 @@ type Change struct {
 // A List is the page of an index, a dump or an archive: a table of documents.
 type List struct {
 	Facts   []webpage.Fact
+	Search  *Search // nil if the list cannot be searched
 	Columns []webpage.Column
 	Rows    [][]Cell
 	Pager   webpage.Pager
@@ -178,6 +196,9 @@ type Error struct {
 	ID    string // of the request
 	Index string // URL of the page where to continue; may be empty
 }
+
+// Summary returns the beginning of the description.
+func (s Set) Summary() string { return beginning(s.Description, 200) }
 
 func (Source) Template() string      { return "source" }
 func (SetPage) Template() string     { return "set" }

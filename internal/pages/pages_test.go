@@ -40,7 +40,7 @@ func TestGolden(t *testing.T) {
 	counts.Add(&resourcesync.Change{Type: resourcesync.Deleted, Datetime: noon.Add(-89 * time.Minute)})
 	recent := &Recent{
 		Hours: NewTimeline(counts, time.Hour, 24, noon, noon.Add(-6*time.Hour)), Days: NewTimeline(counts, 24*time.Hour, 30, noon, time.Time{}),
-		Changes: []Change{change}, All: "/r/changelist/recent.html", Live: "wss://example.org/r/change/websocket",
+		Changes: []Change{change}, All: []webpage.Link{{Text: "papers", URL: "/r/changelist/recent.html"}}, Live: "wss://example.org/r/change/websocket",
 	}
 	facts := []webpage.Fact{{Name: "Resources", Value: "1,234"}, {Name: "Last change", Value: "1 hour ago", Note: "22 Nov 2026, 11:00"}}
 	channel := Channel{
@@ -48,12 +48,12 @@ func TestGolden(t *testing.T) {
 		Hubs: []Hub{{URI: "https://hub.example.net/", Class: "failing", State: "not reached since 22 Nov, 11:00"}},
 	}
 	harvest := Harvest{Steps: []Step{{Text: "See", Command: "curl 'https://example.org/r?a=1&b=2'"}}}
-	resources := Resources{Facts: facts, Rows: []Resource{res}, Caption: "All 2 resources", Package: "/r/p.zip", Pager: webpage.Pager{First: "/first", Next: "/next"}}
+	resources := Resources{Facts: facts, Search: &Search{URL: "/r/resourcelist.html", Name: "Path", Before: "/papers/", Value: "a<b"}, Rows: []Resource{res}, Caption: "All 2 resources", Package: "/r/p.zip", Pager: webpage.Pager{First: "/first", Next: "/next"}}
 	resources.Sort("-size", func(o Order) string { return "?sort=" + string(o) })
 	changes := Changes{Facts: facts, Rows: []Change{change}, Live: recent.Live}
 	changes.Sort("", func(o Order) string { return "?sort=" + string(o) })
 	for _, data := range []Data{
-		Source{Facts: facts, Sets: []Set{{Name: "papers", URL: "/r/capabilitylist.html", Resources: "1,234 resources", Newest: noon.Add(-time.Hour), Capabilities: []webpage.Link{{Text: "Resource List", URL: "/r/resourcelist.html"}}}, {Name: "new", URL: "/n", State: "Being prepared"}}, Recent: recent, Harvest: harvest, DescribedBy: "/about"},
+		Source{About: About{Contact: webpage.Link{Text: "a@example.org", URL: "mailto:a@example.org"}, DescribedBy: "/about"}, Facts: facts, Sets: []Set{{Name: "papers", Description: "Papers & <drafts>. " + strings.Repeat("More words. ", 20), URL: "/r/capabilitylist.html", Resources: "1,234 resources", Newest: noon.Add(-time.Hour), Capabilities: []webpage.Link{{Text: "Resource List", URL: "/r/resourcelist.html"}}}, {Name: "new", URL: "/n", State: "Being prepared"}}, Recent: recent, Harvest: harvest},
 		SetPage{Facts: facts, Documents: []Document{{Name: "Resource List", URL: "/r/resourcelist.html", XML: "/r/resourcelist.xml?xml", Purpose: "Every resource.", State: "One list."}}, Recent: recent, Channels: []Channel{channel}, Harvest: harvest},
 		resources, changes,
 		List{Facts: facts, Columns: []webpage.Column{{Name: "From"}, {Name: "State"}, {Name: "Until"}}, Rows: [][]Cell{{{Text: "A", URL: "/a"}, {Text: "open", Badge: "open"}, {Time: noon}}}, Caption: "All 2 lists"},

@@ -69,6 +69,18 @@ func short(s string, max int) string {
 	return string(runes[:max-max/3-1]) + "…" + string(runes[len(runes)-max/3:])
 }
 
+// beginning returns at most max runes of s, up to the end of a word.
+func beginning(s string, max int) string {
+	if utf8.RuneCountInString(s) <= max {
+		return s
+	}
+	s = string([]rune(s)[:max])
+	if i := strings.LastIndexFunc(s, unicode.IsSpace); i > 0 {
+		s = s[:i]
+	}
+	return s + " …"
+}
+
 // An Order is how the rows of a page are sorted: the name of a column, after a '-' in
 // descending order.
 type Order string

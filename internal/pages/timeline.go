@@ -29,6 +29,18 @@ func (c Counts) Add(change *resourcesync.Change) {
 	}
 }
 
+// Join adds the counts of another set.
+func (c Counts) Join(other Counts) {
+	for hour, counts := range other {
+		if c[hour] == nil {
+			c[hour] = new([3]int)
+		}
+		for i, n := range counts {
+			c[hour][i] += n
+		}
+	}
+}
+
 // A Timeline is a bar chart of the changes of hours or days, and the same as a table.
 type Timeline struct {
 	Title string

@@ -13,12 +13,12 @@ func (v *View) harvest(st *document.Set) pages.Harvest {
 	var steps []pages.Step
 	start := v.site.Routes.URL(document.KindDescription, nil, "")
 	if st == nil {
-		steps = append(steps, pages.Step{Text: "See the documents", Command: "curl --compressed " + quote(v.site.Routes.URL(document.KindDescription, nil, ""))})
+		steps = append(steps, pages.Step{Text: "See the documents", Command: "curl --compressed " + quote(start)})
 		if len(v.site.Order) > 1 {
-			return pages.Harvest{Steps: append(steps, pages.Step{
-				Text:    "Continue with a set, whose page has all commands",
-				Command: "curl --compressed " + quote(v.site.Order[0].URL(document.KindCapabilityList, "")),
-			})}
+			return pages.Harvest{Steps: append(steps,
+				pages.Step{Text: "Keep a copy of all sets in a folder in step, with the program resourcesync", Command: mirror(start)},
+				pages.Step{Text: "Or of one set; its page has the commands of other programs", Command: mirror(v.site.Order[0].URL(document.KindCapabilityList, ""))},
+			)}
 		}
 		st = v.site.Order[0]
 	} else if len(v.site.Order) > 1 {
@@ -26,7 +26,7 @@ func (v *View) harvest(st *document.Set) pages.Harvest {
 	}
 	steps = append(steps, pages.Step{
 		Text:    "Keep a copy in a folder in step, with the program resourcesync",
-		Command: "resourcesync mirror --every 5m " + quote(start) + " copy",
+		Command: mirror(start),
 	})
 	list := "    --sitemap " + quote(st.URL(document.KindResourceList, ""))
 	copied := " " + quote(v.site.Routes.Origin+"=copy")
@@ -50,6 +50,9 @@ func (v *View) harvest(st *document.Set) pages.Harvest {
 	}
 	return pages.Harvest{Steps: steps}
 }
+
+// mirror returns the command that keeps a copy of what is at a URL.
+func mirror(uri string) string { return "resourcesync mirror --every 5m " + quote(uri) + " copy" }
 
 // continued ends a line of a command that continues on the next.
 const continued = " \\\n"

@@ -11,6 +11,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pages"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
+	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
 
 // The timeline of a set counts at most timelineChanges of its newest changes, and goes
@@ -21,10 +22,66 @@ const (
 	latestChanges   = 10
 )
 
-// recent returns the latest changes of st. It reads a bounded number of changes, and not
+// recent returns the latest changes of sets. It is nil if none of them has a journal and is ready.
+// Of sets whose journal cannot be read, it calls failed with the error. Several sets have no live
+// changes.
+func (v *View) recent(ctx context.Context, sets []*document.Set, failed func(*document.Set, error)) *pages.Recent {
+	var all []*recent
+	out := &pages.Recent{}
+	for _, st := range sets {
+		r, err := v.recentOf(ctx, st)
+		if err != nil {
+			failed(st, err)
+		}
+		if r == nil {
+			continue
+		}
+		all = append(all, r)
+		out.All = append(out.All, webpage.Link{Text: display(st), URL: st.URL(document.KindRecentChanges+document.PageOf, "")})
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	r := joined(all)
+	if len(sets) == 1 {
+		out.Live = sets[0].LiveURL()
+	}
+	out.Hours = pages.NewTimeline(r.counts, time.Hour, 24, v.now, r.since)
+	out.Days = pages.NewTimeline(r.counts, 24*time.Hour, timelineDays, v.now, r.since)
+	out.Changes, out.Since = r.latest, r.begins
+	return out
+}
+
+// joined returns what several sets have together.
+func joined(all []*recent) *recent {
+	if len(all) == 1 {
+		return all[0]
+	}
+	out := &recent{counts: pages.Counts{}, since: all[0].since}
+	for _, r := range all { // journals that were counted from their beginning lack nothing
+		if r.since.Before(out.since) {
+			out.since = r.since
+		}
+	}
+	for _, r := range all {
+		out.counts.Join(r.counts)
+		out.latest = append(out.latest, r.latest...)
+		if r.since.After(r.begins) && r.since.After(out.since) {
+			out.since = r.since
+		}
+		if r.begins.After(out.begins) {
+			out.begins = r.begins
+		}
+	}
+	slices.SortStableFunc(out.latest, func(a, b pages.Change) int { return b.Datetime.Compare(a.Datetime) })
+	out.latest = out.latest[:min(len(out.latest), latestChanges)]
+	return out
+}
+
+// recentOf returns the latest changes of st. It reads a bounded number of changes, and not
 // again before the journal has changed and a pause is over. It is nil without a journal, or
 // while the set is being prepared.
-func (v *View) recent(ctx context.Context, st *document.Set) (*pages.Recent, error) {
+func (v *View) recentOf(ctx context.Context, st *document.Set) (*recent, error) {
 	if st.Changer == nil {
 		return nil, nil
 	}
@@ -45,13 +102,7 @@ func (v *View) recent(ctx context.Context, st *document.Set) (*pages.Recent, err
 		}
 		v.recents[st].Store(r)
 	}
-	return &pages.Recent{
-		Hours:   pages.NewTimeline(r.counts, time.Hour, 24, v.now, r.since),
-		Days:    pages.NewTimeline(r.counts, 24*time.Hour, timelineDays, v.now, r.since),
-		Changes: r.latest,
-		All:     st.URL(document.KindRecentChanges+document.PageOf, ""),
-		Live:    st.LiveURL(),
-	}, nil
+	return r, nil
 }
 
 func (v *View) readRecent(ctx context.Context, st *document.Set, stat resourcesync.Stat) (*recent, error) {
@@ -62,6 +113,9 @@ func (v *View) readRecent(ctx context.Context, st *document.Set, stat resourcesy
 	}
 	first := v.now.UTC().Truncate(24*time.Hour).AddDate(0, 0, -timelineDays)
 	r := &recent{version: stat.Version, counts: pages.Counts{}, since: v.now}
+	if since.Unix() > 0 {
+		r.begins = since
+	}
 	newest, err := newestChange(ctx, st, v.now)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -23,7 +24,8 @@ func pageSource(ctx context.Context, v *View) (content, error) {
 	first, _ := strconv.Atoi(v.After)
 	first = min(max(first, 0), len(v.site.Order)) / setsOnPage * setsOnPage
 	shown := v.setsFrom(first)
-	data := pages.Source{DescribedBy: v.site.DescribedBy, Harvest: v.harvest(nil)}
+	data := pages.Source{About: pages.About{Contact: v.contact(nil), DescribedBy: v.site.DescribedBy}, Harvest: v.harvest(nil)}
+	var err error
 	var all int64
 	var newest time.Time
 	for _, st := range shown {
@@ -32,9 +34,6 @@ func pageSource(ctx context.Context, v *View) (content, error) {
 			return content{}, err
 		}
 		data.Sets = append(data.Sets, row)
-		if stat.LastModified.After(newest) {
-			newest = stat.LastModified
-		}
 		if all >= 0 {
 			all = max(all+stat.Count, -1)
 		}
@@ -44,6 +43,21 @@ func pageSource(ctx context.Context, v *View) (content, error) {
 	}
 	if len(v.site.Order) > 1 {
 		data.Facts = append(data.Facts, webpage.Fact{Name: "Sets", Value: webpage.Count(int64(len(v.site.Order)))})
+	}
+	data.Recent = v.recent(ctx, shown, func(st *document.Set, failed error) {
+		if len(v.site.Order) == 1 {
+			err = failed
+		}
+		data.Sets[slices.Index(shown, st)].State = unavailable
+	})
+	for i, st := range shown {
+		at := &data.Sets[i].Newest
+		if r := v.recents[st].Load(); r != nil && len(r.latest) == 0 { // the first scan of a set is not a change
+			*at = time.Time{}
+		}
+		if at.After(newest) {
+			newest = *at
+		}
 	}
 	if len(shown) == len(v.site.Order) {
 		data.Facts = append(data.Facts, countFact("Resources", all)...)
@@ -58,21 +72,14 @@ func pageSource(ctx context.Context, v *View) (content, error) {
 		data.Pager.Next = v.Here(strconv.Itoa(end), "")
 	}
 	out := content{
-		title: "What this site publishes",
-		intro: "Lists of its resources and of every change to them, by ResourceSync, so that others can copy them and stay in step.",
+		title: cmp.Or(v.site.About.Title, "What this site publishes"),
+		intro: cmp.Or(v.site.About.Description, "Lists of its resources and of every change to them, by ResourceSync, so that others can copy them and stay in step."),
 	}
-	if len(v.site.Order) == 1 {
-		recent, err := v.recent(ctx, v.site.Order[0])
-		if err != nil {
-			return content{}, err
-		}
-		data.Recent = recent
-		if recent != nil {
-			out.connect = connectTo(recent.Live)
-		}
+	if data.Recent != nil {
+		out.connect = connectTo(data.Recent.Live)
 	}
 	out.data = data
-	return out, nil
+	return out, err
 }
 
 // setsFrom returns the sets on the page that begins with the set first.
@@ -80,10 +87,14 @@ func (v *View) setsFrom(first int) []*document.Set {
 	return v.site.Order[first:min(first+setsOnPage, len(v.site.Order))]
 }
 
+// unavailable is the state of a set that cannot be read. The log has the cause once the page of the set
+// is opened.
+const unavailable = "Not available at the moment"
+
 // setRow returns the row of st, and its Stat, whose count is negative if it is unknown. The row
 // is valid even if there is an error.
 func (v *View) setRow(ctx context.Context, st *document.Set) (pages.Set, resourcesync.Stat, error) {
-	row := pages.Set{Name: display(st), URL: st.URL(document.KindCapabilityList+document.PageOf, "")}
+	row := pages.Set{Name: display(st), Description: st.About.Description, URL: st.URL(document.KindCapabilityList+document.PageOf, "")}
 	for _, c := range slices.Concat(st.Capabilities(), st.Channels()) {
 		if uri := v.channelOrDocument(st, c); uri != "" {
 			row.Capabilities = append(row.Capabilities, webpage.Link{Text: nameOf(c), URL: uri})
@@ -94,7 +105,7 @@ func (v *View) setRow(ctx context.Context, st *document.Set) (pages.Set, resourc
 	case errors.Is(err, resourcesync.ErrNotReady):
 		row.State = "Being prepared"
 	case err != nil:
-		row.State = "Not available at the moment" // the log has the cause once the page of the set is opened
+		row.State = unavailable
 	}
 	if err != nil {
 		return row, resourcesync.Stat{Count: -1}, err
@@ -126,9 +137,9 @@ func pageSet(ctx context.Context, v *View) (content, error) {
 		return content{}, err
 	}
 	isReady := err == nil
-	data := pages.SetPage{DescribedBy: st.DescribedBy, Harvest: v.harvest(st)}
-	data.Facts = append(countFact("Resources", stat.Count), v.ageFact("Last change", stat.LastModified)...)
-	out := content{title: display(st), intro: "The documents of this set of resources, and how to copy it and stay in step."}
+	data := pages.SetPage{About: pages.About{Contact: v.contact(st), DescribedBy: st.DescribedBy}, Harvest: v.harvest(st)}
+	data.Facts = countFact("Resources", stat.Count)
+	out := content{title: display(st), intro: cmp.Or(st.About.Description, "The documents of this set of resources, and how to copy it and stay in step.")}
 	if !isReady {
 		data.Facts = append(data.Facts, webpage.Fact{Name: "State", Value: row.State})
 	}
@@ -139,17 +150,19 @@ func pageSet(ctx context.Context, v *View) (content, error) {
 		}
 		data.Documents = append(data.Documents, d)
 	}
-	if isReady && st.Changer != nil {
-		recent, err := v.recent(ctx, st)
+	if st.Changer == nil {
+		data.Facts = append(data.Facts, v.ageFact("Last change", stat.LastModified)...)
+	} else if isReady {
+		data.Recent = v.recent(ctx, []*document.Set{st}, func(_ *document.Set, failed error) { err = failed })
 		if err != nil {
 			return content{}, err
 		}
-		data.Recent = recent
 		out.connect = connectTo(st.LiveURL())
 		since, err := st.Changer.Since(ctx)
 		if err != nil {
 			return content{}, err
 		}
+		data.Facts = append(data.Facts, v.changeFact(stat.LastModified, data.Recent)...)
 		data.Facts = append(data.Facts, timeFact("Changes since", since))
 	}
 	channels, err := v.channels(ctx, st)

@@ -3,6 +3,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -35,6 +36,7 @@ type Views struct {
 type recent struct {
 	version string // of the journal; empty if unknown
 	counts  pages.Counts
+	begins  time.Time // the journal; zero if unknown
 	since   time.Time // changes after this time have been counted
 	latest  []pages.Change
 	done    time.Time
@@ -89,7 +91,7 @@ type Page struct {
 // layout returns a page with the common parts of all pages.
 func (s *Views) layout(title string) *webpage.Page {
 	host := s.site.Routes.Origin[strings.Index(s.site.Routes.Origin, "://")+len("://"):]
-	return &webpage.Page{Title: title, Site: host, Home: s.Home(), Now: time.Now()}
+	return &webpage.Page{Title: title, Site: cmp.Or(s.site.About.Title, host), Home: s.Home(), Now: time.Now()}
 }
 
 // trail returns the links to the pages above v.
@@ -164,10 +166,17 @@ func (v *View) time() (time.Time, error) {
 
 // display returns the name of st on a page.
 func display(st *document.Set) string {
-	if st.Name == "" {
-		return "All resources"
+	return cmp.Or(st.About.Title, st.Name, "All resources")
+}
+
+// contact returns the link to the contact of st or, if it is nil or has none, of the Source. Its URL
+// is empty if there is no contact.
+func (v *View) contact(st *document.Set) webpage.Link {
+	about := v.site.About
+	if st != nil && st.About.Contact != "" {
+		about = st.About
 	}
-	return st.Name
+	return webpage.Link{Text: about.Contact, URL: about.ContactURL()}
 }
 
 // nameOf returns the name of a capability on a page.
