@@ -43,8 +43,7 @@ var (
 func (q request) servePage() error {
 	t := q.t
 	t.Kind = t.Kind.Document
-	query := q.r.URL.Query()
-	v, err := q.views.View(t, query.Get("after"), query.Get("sort"))
+	v, err := q.views.View(t, q.r.URL.Query())
 	if err != nil {
 		return err
 	}

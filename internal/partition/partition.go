@@ -140,6 +140,18 @@ func Has(cuts []resourcesync.Cut, r resourcesync.Range) bool {
 	return found && r.From == from
 }
 
+// Beginning returns the range of all keys that begin with prefix.
+func Beginning(prefix string) resourcesync.Range {
+	to := []byte(prefix)
+	for len(to) > 0 && to[len(to)-1] == 0xff {
+		to = to[:len(to)-1]
+	}
+	if len(to) > 0 {
+		to[len(to)-1]++
+	}
+	return resourcesync.Range{From: prefix, To: string(to)}
+}
+
 // search finds the cut at key, or where it would be. The last cut has no key.
 func search(cuts []resourcesync.Cut, key string) (int, bool) {
 	return slices.BinarySearchFunc(cuts[:len(cuts)-1], key, func(c resourcesync.Cut, key string) int { return strings.Compare(c.Key, key) })

@@ -22,10 +22,22 @@ func pageResourceList(ctx context.Context, v *View) (content, error) {
 	if err != nil {
 		return content{}, err
 	}
+	if v.Begin != "" {
+		return v.search(ctx)
+	}
 	if len(p.Cuts) == 1 {
 		return v.resources(ctx, partition.Whole, "Resource List")
 	}
-	return v.ranges("Resource List Index", document.KindResourcePage, p.Cuts, "list")
+	field, err := v.searchField(ctx)
+	if err != nil {
+		return content{}, err
+	}
+	out, err := v.ranges("Resource List Index", document.KindResourcePage, p.Cuts, "list")
+	if data, ok := out.data.(pages.List); ok {
+		data.Search = field
+		out.data = data
+	}
+	return out, err
 }
 
 // pageResourcePage is the page of a range of keys: a page of a Resource List, or a manifest.
@@ -36,7 +48,7 @@ func pageResourcePage(ctx context.Context, v *View) (content, error) {
 	}
 	out, err := v.resources(ctx, r, nameOf(v.t.Kind.Capability))
 	if data, ok := out.data.(pages.Resources); ok && v.t.Kind.Name == document.KindDumpManifest {
-		data.Package = v.t.URL(document.KindDumpPackage, v.t.Part)
+		data.Search, data.Package = nil, v.t.URL(document.KindDumpPackage, v.t.Part)
 		out.data = data
 	}
 	return out, err
@@ -52,6 +64,12 @@ func (v *View) resources(ctx context.Context, r resourcesync.Range, title string
 	if st.Stater == nil {
 		stat.Count = -1
 	}
+	return v.rows(ctx, r, stat, title)
+}
+
+// rows is the page of the resources in r, which stat describes, with the field for a search. It
+// reads those that it shows.
+func (v *View) rows(ctx context.Context, r resourcesync.Range, stat resourcesync.Stat, title string) (content, error) {
 	var data pages.Resources
 	data.Facts = append(countFact("Resources", stat.Count), v.ageFact("Last change", stat.LastModified)...)
 	begin, err := v.key()
@@ -66,9 +84,12 @@ func (v *View) resources(ctx context.Context, r resourcesync.Range, title string
 		return content{}, v.t.NotExist("a range with this position")
 	}
 	last, size := "", 0
-	for res, err := range checked.Resources(ctx, st.Provider, r, nil) { // the list reports what it omits
+	for res, err := range checked.Resources(ctx, v.t.Set.Provider, r, nil) { // the list reports what it omits
 		if err != nil {
 			return content{}, err
+		}
+		if last == "" {
+			data.Search = v.fieldOf(&res)
 		}
 		row := pages.NewResource(&res, v.site.Routes.Origin)
 		if size += row.Size(); len(data.Rows) == pages.Rows || size > pages.Budget && len(data.Rows) > 0 {

@@ -19,9 +19,10 @@ func New(site *document.Site, replace fs.FS, hub string, status func(context.Con
 	if err != nil {
 		return nil, err
 	}
-	s := &Views{site: site, Templates: templates, hub: hub, status: status, recents: make(map[*document.Set]*atomic.Pointer[recent])}
+	s := &Views{site: site, Templates: templates, hub: hub, status: status, recents: make(map[*document.Set]*atomic.Pointer[recent]), fields: make(map[*document.Set]*atomic.Pointer[field])}
 	for _, st := range site.Order {
 		s.recents[st] = new(atomic.Pointer[recent])
+		s.fields[st] = new(atomic.Pointer[field])
 	}
 	return s, nil
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/document"
@@ -30,6 +31,7 @@ type Views struct {
 	hub       string // the URI of the Source's own hub, or empty
 	status    func(context.Context) (topic.Status, error)
 	recents   map[*document.Set]*atomic.Pointer[recent]
+	fields    map[*document.Set]*atomic.Pointer[field]
 }
 
 // A recent is a snapshot of the end of a journal. It is immutable.
@@ -48,12 +50,17 @@ func (s *Views) Home() string {
 	return s.site.Routes.URL(document.KindDescription+document.PageOf, nil, "")
 }
 
-// View returns a request for the page of the document t whose rows begin after a position.
-func (s *Views) View(t document.Target, after, sort string) (*View, error) {
-	if len(after) > maxPosition {
-		return nil, t.NotExist("a position of this length")
+// View returns a request for the page of the document t. query says which rows it has: after is the
+// position after which they begin, sort their order, and begin what is searched for.
+func (s *Views) View(t document.Target, query url.Values) (*View, error) {
+	v := &View{Views: s, t: t, now: time.Now(), After: query.Get("after"), Sort: pages.Order(query.Get("sort")).Valid()}
+	if t.Kind.Name == document.KindResourceList {
+		v.Begin = strings.TrimSpace(query.Get("begin"))
 	}
-	return &View{Views: s, t: t, now: time.Now(), After: after, Sort: pages.Order(sort).Valid()}, nil
+	if len(v.After) > maxPosition || len(v.Begin) > maxPosition || !utf8.ValidString(v.Begin) {
+		return nil, t.NotExist("a position of this form")
+	}
+	return v, nil
 }
 
 // Fail renders the page of an error.
@@ -69,6 +76,7 @@ type View struct {
 	t     document.Target
 	now   time.Time
 	After string      // where the rows of the page begin: a key or a time; empty for the first
+	Begin string      // of the keys that are searched for; empty without a search
 	Sort  pages.Order // of the rows
 }
 
@@ -126,6 +134,9 @@ func (v *View) Here(after string, sort pages.Order) string {
 	query := url.Values{}
 	if after != "" {
 		query.Set("after", after)
+	}
+	if v.Begin != "" {
+		query.Set("begin", v.Begin)
 	}
 	if sort != "" {
 		query.Set("sort", string(sort))

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
 
@@ -181,22 +182,7 @@ func past(folder, name string) string {
 
 // end returns the end of the range of the keys in a folder.
 func end(folder string) string {
-	if folder == "" {
-		return ""
-	}
-	return successor(folder)
-}
-
-// successor returns the first string after all that begin with prefix; "" if there is none.
-func successor(prefix string) string {
-	b := []byte(prefix)
-	for len(b) > 0 && b[len(b)-1] == 0xff {
-		b = b[:len(b)-1]
-	}
-	if len(b) > 0 {
-		b[len(b)-1]++
-	}
-	return string(b)
+	return partition.Beginning(folder).To
 }
 
 // cleanQuery returns the text to search for.

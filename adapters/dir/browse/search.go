@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
 
@@ -49,7 +50,7 @@ func (b *browser) search(ctx context.Context, folder, query, after string) (*lis
 // begin adds the entries whose names begin with the text that is searched for.
 func (b *browser) begin(ctx context.Context, l *listing) error {
 	prefix := l.folder + l.Query
-	found, err := b.set.Folder(ctx, prefix[:strings.LastIndexByte(prefix, '/')+1], resourcesync.Range{From: prefix, To: successor(prefix)}, maxBegin+1)
+	found, err := b.set.Folder(ctx, prefix[:strings.LastIndexByte(prefix, '/')+1], partition.Beginning(prefix), maxBegin+1)
 	if err != nil {
 		return err
 	}
