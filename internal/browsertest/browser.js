@@ -26,6 +26,21 @@ async function open(url, look = 'light', options = {}) {
   return page;
 }
 
+// brokenWords returns the words on more than one line. Those of URIs may break anywhere.
+function brokenWords() {
+  const broken = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), range = document.createRange();
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    if (node.parentElement.closest('.uri, pre, script, style, .hidden')) continue;
+    for (const m of node.data.matchAll(/(?<![^\s-])[^\s/-]+/gu)) { // not what is behind a slash; a hyphen ends a word
+      if (/:$/.test(m[0]) && node.data.startsWith('//', m.index + m[0].length)) continue;
+      range.setStart(node, m.index);
+      range.setEnd(node, m.index + m[0].length);
+      if (new Set([...range.getClientRects()].map(r => Math.round(r.top))).size > 1) broken.push(m[0]);
+    }
+  }
+  return broken;
+}
+
 // check checks pages in every look.
 async function check(pages) {
   fs.mkdirSync(folder, {recursive: true});
@@ -40,6 +55,9 @@ async function check(pages) {
         await page.evaluate(axe); // the debugger's scripts are not subject to the policy of the page
         const found = await page.evaluate(() => axe.run(document, {resultTypes: ['violations']}));
         for (const v of found.violations) fail(`${name}, ${look}: ${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map(n => n.html.slice(0, 200)).join(' | ')}`);
+      }
+      if (look === 'phone') {
+        for (const word of await page.evaluate(brokenWords)) fail(`${name}: the word ${word} breaks in the middle`);
       }
       const [width, height] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.scrollHeight]);
       const seen = looks[look].viewport.width;

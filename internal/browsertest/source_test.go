@@ -105,18 +105,31 @@ func start(t *testing.T, opts rshttp.Options, sets ...rshttp.Set) (*rshttp.Sourc
 func TestPages(t *testing.T) {
 	var live time.Time
 	papers, letters := set(t, "papers", 1200, &live), set(t, "letters", 40, &live)
+	notes := memory.New(nil)
+	for i := range 500 {
+		key := fmt.Sprintf("%d/note-%03d.txt", 2000+i/50, i)
+		if err := notes.Put(t.Context(), resourcesync.Resource{Key: key, URI: "https://example.org/notes/" + key, Length: resourcesync.Bytes(int64(i))}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	sockets, err := websocket.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, site := start(t, rshttp.Options{Division: rshttp.Division{PageSize: 300, PackageSize: 4 << 20, PackageEvery: time.Hour}, WebSocket: sockets, Hub: &hub.Options{}},
+	about := rshttp.About{Title: "Example University Library", Description: "Papers, letters and notes of the library.", Contact: "library@example.org"}
+	src, site := start(t, rshttp.Options{About: about, Division: rshttp.Division{PageSize: 300, PackageSize: 4 << 20, PackageEvery: time.Hour}, WebSocket: sockets, Hub: &hub.Options{}},
 		rshttp.Set{Name: "papers", Provider: papers, Opener: contents{}, ChangeOpener: contents{}, RemoteHubs: []topic.RemoteHub{{URI: "http://127.0.0.1:1/hub"}}},
-		rshttp.Set{Name: "letters", Provider: letters, Opener: contents{}, ChangeOpener: contents{}})
+		rshttp.Set{Name: "letters", Provider: letters, Opener: contents{}, ChangeOpener: contents{}},
+		rshttp.Set{Name: "notes", Provider: notes, About: rshttp.About{Title: "Reading notes", Description: "Notes of readers since 2000."}})
 	one, _ := start(t, rshttp.Options{}, rshttp.Set{Provider: papers})
 	base := site + "/resourcesync/"
 	pages := []browsertest.Page{
 		{Name: "source", URL: src.Page()},
 		{Name: "source-of-one-set", URL: one.Page()},
+		{Name: "notes", URL: base + "notes/capabilitylist.html"},
+		{Name: "notes-index", URL: base + "notes/resourcelist.html"},
+		{Name: "search", URL: base + "notes/resourcelist.html?begin=2003/"},
+		{Name: "search-nothing", URL: base + "notes/resourcelist.html?begin=1999/"},
 		{Name: "well-known", URL: site + "/.well-known/resourcesync"},
 		{Name: "set", URL: base + "papers/capabilitylist.html"},
 		{Name: "resourcelist-index", URL: base + "papers/resourcelist.html"},
