@@ -59,6 +59,14 @@ type Answer struct {
 	// if the client has neither got the document, or a part of a package, nor had it
 	// before (304).
 	Until time.Time
+
+	// Changes is the interval whose changes the document has, as its from and until state it: of a
+	// Change List, or of a package of a Change Dump or its manifest. It is zero if Until is.
+	Changes resourcesync.Interval
+
+	// Keys is the range of a page of a Resource List or of a package of a Resource Dump. It is the
+	// zero value, which is the whole set, for a Resource List without pages, and for other documents.
+	Keys resourcesync.Range
 }
 
 // documentHub is Answer.Document of a request to the Source's own hub.
@@ -77,7 +85,7 @@ func (s *server) observe(w http.ResponseWriter, about Answer, answer func(http.R
 		rec.Complete = rec.Complete && rec.failed == nil && !left
 		rec.HTML = rec.HTML || strings.HasPrefix(w.Header().Get("Content-Type"), "text/html")
 		if !rec.covers() {
-			rec.Until = time.Time{}
+			rec.Until, rec.Changes = time.Time{}, resourcesync.Interval{}
 		}
 		s.options.Observe(rec.Answer)
 	}()
@@ -139,6 +147,9 @@ func (r *recorder) wrote(n int64, err error) {
 func sending(w http.ResponseWriter, doc *response, cached bool) {
 	if r, ok := w.(*recorder); ok {
 		r.Cached, r.Index, r.Until = cached, doc.Index, doc.until()
+		if !doc.Index && doc.target.Kind.Capability == resourcesync.ChangeList {
+			r.Changes = doc.State.Covered
+		}
 	}
 }
 
@@ -160,5 +171,5 @@ func (d *response) until() time.Time {
 	case k.Name == document.KindResourceList:
 		return d.State.Modified
 	}
-	return d.target.Until()
+	return d.target.Interval().Until
 }

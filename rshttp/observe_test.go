@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -138,6 +139,28 @@ func TestObserveIndexes(t *testing.T) {
 	}
 	if last := (*answers)[3].Until; !last.Equal(newYear.Add(3 * time.Second)) {
 		t.Errorf("the open list ends at %s", last)
+	}
+	closed, open := (*answers)[2].Changes, (*answers)[3].Changes
+	if !closed.From.Equal(newYear) || !closed.Until.Equal(newYear.Add(2*time.Second)) || !open.From.Equal(closed.Until) || !open.Open() || (*answers)[1].Changes != (resourcesync.Interval{}) {
+		t.Errorf("closed %v, open %v, index %v", closed, open, (*answers)[1].Changes)
+	}
+	*answers = nil
+	body := get(t, src, "/resourcesync/resourcelist.xml").Body
+	index, err := io.ReadAll(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := ""
+	for _, part := range regexp.MustCompile(`/resourcesync/resourcelist/[^<]+`).FindAllString(string(index), -1) {
+		get(t, src, part)
+		keys := (*answers)[len(*answers)-1].Keys
+		if keys.From != next {
+			t.Errorf("%s has the keys %q, after %q", part, keys, next)
+		}
+		next = keys.To
+	}
+	if next != "" || len(*answers) != 3 {
+		t.Errorf("%d answers, up to %q", len(*answers), next)
 	}
 }
 

@@ -218,7 +218,7 @@ func (s *Source) answer(w http.ResponseWriter, r *http.Request) bool {
 		s.serve(w, r, t, doc)
 		return true
 	}
-	about := Answer{Request: r, Document: t.Kind.DocumentName(), Until: t.Until()}
+	about := Answer{Request: r, Document: t.Kind.DocumentName(), Until: t.Interval().Until, Changes: t.Interval(), Keys: t.Keys()}
 	if t.Set != nil {
 		about.Set = t.Set.Name
 	}

@@ -114,7 +114,7 @@ func renderChanges(ctx context.Context, t Target, st *State, b *render.Body, r R
 	if err != nil {
 		return err
 	}
-	st.Last = last
+	st.Last, st.Covered = last, iv
 	if t.Kind.Parent != "" && !iv.Open() {
 		st.close(r, iv, last)
 	}

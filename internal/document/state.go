@@ -29,7 +29,9 @@ type State struct {
 	Modified time.Time
 
 	// Last is the datetime of the newest change in a Change List, or its from if it has none.
-	Last time.Time
+	// Covered is the interval of the Change List.
+	Last    time.Time
+	Covered resourcesync.Interval
 
 	// whole is the version of the complete set when version was last found current. As
 	// long as whole is the same, Stat need not be called for the range.

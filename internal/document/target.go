@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
@@ -91,13 +90,24 @@ func (t Target) RenderIn(ctx context.Context, st *State) (text render.Text, inde
 	return text, b.Head != nil && b.Head.Index, nil
 }
 
-// Until returns the end of the interval in the name of a package of a Change Dump or of its
-// manifest, and zero for other targets.
-func (t Target) Until() time.Time {
+// Interval returns the interval in the name of a package of a Change Dump or of its manifest, and
+// the zero value for other targets.
+func (t Target) Interval() (iv resourcesync.Interval) {
 	if t.Kind.Name != KindChangePackage && t.Kind.Name != KindChangeManifest {
-		return time.Time{}
+		return iv
 	}
-	_, end, _ := strings.Cut(t.Part, "-")
-	until, _ := partition.ParseTime(end) // an answer that succeeds has a valid name
-	return until
+	begin, end, _ := strings.Cut(t.Part, "-")
+	iv.From, _ = partition.ParseTime(begin) // an answer that succeeds has a valid name
+	iv.Until, _ = partition.ParseTime(end)
+	return iv
+}
+
+// Keys returns the range in the name of a page of a Resource List or of a package of a Resource
+// Dump, and the zero value for other targets.
+func (t Target) Keys() resourcesync.Range {
+	if t.Kind.Name != KindResourcePage && t.Kind.Name != KindDumpPackage {
+		return resourcesync.Range{}
+	}
+	r, _ := partition.ParseRange(t.Part)
+	return r
 }
