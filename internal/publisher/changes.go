@@ -181,8 +181,8 @@ func (c *changes) skip(ctx context.Context, since time.Time) (full bool, err err
 	}
 	if since.After(c.gap) {
 		c.gap = since
-		c.log.LogAttrs(ctx, slog.LevelError,
-			"the journal has dropped changes before they were notified: Destinations see the gap and start again from the Resource List",
+		c.log.LogAttrs(ctx, slog.LevelWarn,
+			"the journal begins after the newest notification, because it has begun anew or retention has dropped changes: Destinations see the gap and start again from the Resource List",
 			slog.Time("from", b.seen), slog.Time("until", since))
 	}
 	b.begin(since.UTC())
