@@ -2,19 +2,20 @@ package providertest
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
 var archiveRules = []rule{
-	{"Archives/known", archiver, archivesKnown},
-	{"Snapshots/order", archiver, snapshotsOrder},
-	{"Snapshots/restart", archiver, snapshotsRestart},
-	{"Snapshots/cancel", archiver, snapshotsCancel},
+	{"Archives/known", "Archiver.Archives", needs{archiver}, archivesKnown,
+		"it returns archive capabilities, each at most once, and always the same"},
+	{"Snapshots/order", "Archiver.Snapshots", needs{archiver}, snapshotsOrder,
+		"snapshots have distinct URIs and the times of their archive, and are in chronological order"},
+	{"Snapshots/restart", "Archiver.Snapshots", needs{archiver}, snapshotsRestart, "ranging again yields the same snapshots"},
+	{"Snapshots/cancel", "Archiver.Snapshots", needs{archiver}, snapshotsCancel, "the iteration ends with the error of its context"},
 }
 
 var allArchives = []resourcesync.Capability{
@@ -24,85 +25,105 @@ var allArchives = []resourcesync.Capability{
 	resourcesync.ChangeDumpArchive,
 }
 
-// known: Archives returns archive capabilities, each at most once, and always the same.
-func archivesKnown(_ context.Context, s *subject) error {
-	all := s.archiver.Archives()
+func archivesKnown(_ context.Context, s *subject) {
+	all := s.Archiver.Archives()
 	for i, c := range all {
 		if !slices.Contains(allArchives, c) || slices.Contains(all[:i], c) {
-			return fmt.Errorf("Archives returns %q, expected distinct archive capabilities", all)
+			fail("Archives returns %q, expected distinct archive capabilities", all)
 		}
 	}
-	if again := s.archiver.Archives(); !slices.Equal(again, all) {
-		return fmt.Errorf("Archives returns %q, and then %q", all, again)
+	if again := s.Archiver.Archives(); !slices.Equal(again, all) {
+		fail("Archives returns %q, and then %q", all, again)
 	}
-	return nil
 }
 
-func (s *subject) snapshots(ctx context.Context, c resourcesync.Capability) ([]resourcesync.Snapshot, error) {
-	all, err := collect(s.archiver.Snapshots(ctx, c), func(v resourcesync.Snapshot) resourcesync.Snapshot { return v })
-	if err != nil {
-		return nil, fmt.Errorf("Snapshots(%s): %w", c, err)
-	}
-	return all, nil
+func (s *subject) snapshots(ctx context.Context, c resourcesync.Capability) []resourcesync.Snapshot {
+	return must(collect(s.Archiver.Snapshots(ctx, c)))("Snapshots(%s)", c)
 }
 
-// order: snapshots have distinct URIs and the times of their archive, and are in
-// chronological order.
-func snapshotsOrder(ctx context.Context, s *subject) error {
-	for _, c := range s.archiver.Archives() {
-		all, err := s.snapshots(ctx, c)
-		if err != nil {
-			return err
-		}
+func snapshotsOrder(ctx context.Context, s *subject) {
+	for _, c := range s.Archiver.Archives() {
 		spans := c == resourcesync.ChangeListArchive || c == resourcesync.ChangeDumpArchive
 		uris := map[string]bool{}
 		var last resourcesync.Snapshot
-		for _, v := range all {
+		for _, v := range s.snapshots(ctx, c) {
 			switch {
 			case rsxml.CheckURI(v.URI) != nil:
-				return fmt.Errorf("Snapshots(%s): %q is not a URI for a document", c, v.URI)
+				fail("Snapshots(%s): %q is not a URI for a document", c, v.URI)
 			case uris[v.URI]:
-				return fmt.Errorf("Snapshots(%s): %s is yielded twice", c, v.URI)
+				fail("Snapshots(%s): %v is yielded twice", c, v)
 			case spans && (v.Interval.From.IsZero() || v.Interval.Until.Before(v.Interval.From)):
-				return fmt.Errorf("Snapshots(%s): %s covers %s, expected a closed interval", c, v.URI, intervalText(v.Interval))
+				fail("Snapshots(%s): %v covers %v, expected a closed interval", c, v, v.Interval)
 			case !spans && v.At.IsZero():
-				return fmt.Errorf("Snapshots(%s): %s has no At", c, v.URI)
+				fail("Snapshots(%s): %v has no At", c, v)
 			case v.At.Before(last.At) || v.Interval.From.Before(last.Interval.From):
-				return fmt.Errorf("Snapshots(%s): %s is older than the previous document", c, v.URI)
+				fail("Snapshots(%s): %v is older than the previous document, %v", c, v, last)
 			}
 			uris[v.URI], last = true, v
 		}
 	}
-	return nil
 }
 
-// restart: ranging again yields the same snapshots.
-func snapshotsRestart(ctx context.Context, s *subject) error {
-	for _, c := range s.archiver.Archives() {
-		seq := s.archiver.Snapshots(ctx, c)
-		var lists [2][]resourcesync.Snapshot
-		for i := range lists {
-			var err error
-			if lists[i], err = collect(seq, func(v resourcesync.Snapshot) resourcesync.Snapshot { return v }); err != nil {
-				return fmt.Errorf("Snapshots(%s): %w", c, err)
-			}
-		}
-		same := func(a, b resourcesync.Snapshot) bool { return a == b }
-		if err := difference(lists[1], lists[0], same, func(v resourcesync.Snapshot) string { return v.URI }); err != nil {
-			return fmt.Errorf("Snapshots(%s), the second time: %w", c, err)
-		}
+func snapshotsRestart(ctx context.Context, s *subject) {
+	for _, c := range s.Archiver.Archives() {
+		seq := s.Archiver.Snapshots(ctx, c)
+		want := must(collect(seq))("Snapshots(%s)", c)
+		equal(must(collect(seq))("Snapshots(%s)", c), want, "Snapshots(%s), the second time", c)
 	}
-	return nil
 }
 
-// cancel: the iteration ends with the error of its context.
-func snapshotsCancel(ctx context.Context, s *subject) error {
+func snapshotsCancel(ctx context.Context, s *subject) {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
-	for _, c := range s.archiver.Archives() {
-		if _, err := s.snapshots(ctx, c); !errors.Is(err, context.Canceled) {
-			return fmt.Errorf("after the end of the context: %v, expected its error", err)
+	for _, c := range s.Archiver.Archives() {
+		checkEnd(ctx, try(func() { s.snapshots(ctx, c) }), "after the end of the context")
+	}
+}
+
+var changeArchiveRules = []rule{
+	{"ArchivedWindows/contiguous", "ChangeArchiver.ArchivedWindows", needs{changeArchiver, changer}, archivedContiguous,
+		"the first begins at the Since of the archive, each of the others where the previous one ends, and all end before the journal begins"},
+	{"ArchivedWindows/size", "ChangeArchiver.ArchivedWindows", needs{changeArchiver}, sizeRule((*subject).archivedWindows, (*subject).archivedChanges),
+		"no window has more than max changes"},
+	{"ArchivedChanges/interval", "ChangeArchiver.ArchivedChanges", needs{changeArchiver}, archivedInterval,
+		"archived changes are those in the interval, in chronological order"},
+	{"ArchivedChanges/cancel", "ChangeArchiver.ArchivedChanges", needs{changeArchiver}, archivedCancel,
+		"the iteration ends with the error of its context"},
+}
+
+func (s *subject) archivedWindows(ctx context.Context, max int) []resourcesync.Interval {
+	return must(s.ChangeArchiver.ArchivedWindows(ctx, max))("ArchivedWindows(%d)", max)
+}
+
+func (s *subject) archivedChanges(ctx context.Context, iv resourcesync.Interval) []resourcesync.Change {
+	return must(collect(s.ChangeArchiver.ArchivedChanges(ctx, iv)))("ArchivedChanges(%v)", iv)
+}
+
+func archivedContiguous(ctx context.Context, s *subject) {
+	stat, since := must(s.ChangeArchiver.StatArchive(ctx))("StatArchive"), s.since(ctx)
+	ensure(try(func() {
+		for _, max := range windowSizes {
+			checkWindows(max, s.archivedWindows(ctx, max), stat.Since, func(_ int, iv resourcesync.Interval) bool {
+				return iv.Open() || iv.Until.After(since)
+			})
+		}
+	}), "the journal begins at %v", since)
+}
+
+func archivedInterval(ctx context.Context, s *subject) {
+	for _, iv := range s.archivedWindows(ctx, 10) {
+		last := time.Time{}
+		for _, c := range s.archivedChanges(ctx, iv) {
+			if !iv.Contains(c.Datetime) || c.Datetime.Before(last) {
+				fail("ArchivedChanges(%v) yields %v, after one at %v", iv, c, last)
+			}
+			last = c.Datetime
 		}
 	}
-	return nil
+}
+
+func archivedCancel(ctx context.Context, s *subject) {
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	checkEnd(ctx, try(func() { s.archivedChanges(ctx, resourcesync.Interval{}) }), "after the end of the context")
 }

@@ -15,7 +15,7 @@ func badChanges() []bad {
 		return bad{name, rules, func(b *bent) {
 			b.changes = func(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
 				all := each(b.full.Changes(ctx, resourcesync.Interval{}), func(y yield[resourcesync.Change]) yield[resourcesync.Change] {
-					return func(c resourcesync.Change, err error) bool { return y(keepChange(c), err) }
+					return func(c resourcesync.Change, err error) bool { return y(keep(c), err) }
 				})
 				return filtered(rewritten(ctx, all, journal), func(c resourcesync.Change) bool { return iv.Contains(c.Datetime) })
 			}

@@ -31,7 +31,7 @@ func badSequences[T any](after context.Context, key func(*T) *string) map[string
 			return good(ctx)
 		}},
 		"fresh": {func(ctx context.Context, good start[T]) seq {
-			all, _ := collect(good(context.Background()), func(v T) T { return v })
+			all, _ := collect(good(context.Background()))
 			return rewritten(ctx, func(yield[T]) {}, func([]T) []T { return all })
 		}},
 		"restart": {

@@ -36,7 +36,7 @@ var badWindows = []bad{
 	{"moves", "Windows/closed", func(b *bent) {
 		b.windows = func(ctx context.Context, max int) ([]resourcesync.Interval, error) {
 			if max == 2 {
-				all, _ := collect(b.full.Changes(ctx, resourcesync.Interval{}), keepChange)
+				all, _ := collect(b.full.Changes(ctx, resourcesync.Interval{}))
 				max -= len(all) % 2
 			}
 			return b.full.Windows(ctx, max)

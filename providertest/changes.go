@@ -3,93 +3,64 @@ package providertest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
 var changeRules = []rule{
-	{"Changes/order", changer, changesOrder},
-	{"Changes/valid", changer, changesValid},
-	{"Changes/interval", changer, changesInterval},
-	{"Changes/newest", changer, changesNewest},
-	{"Changes/replay", changer | editing, changesReplay},
-	{"Changes/type", changer | editing, changesType},
-	{"Changes/uri", changer | editing, changesURI},
-	{"Since/steady", changer, sinceSteady},
+	{"Changes/order", "Changer.Changes", needs{changer}, changesOrder, "changes are in chronological order"},
+	{"Changes/valid", "Change", needs{changer}, changesValid,
+		"every change has a type, a datetime, and a resource with a key and a URI, even if it is deleted"},
+	{"Changes/interval", "Interval", needs{changer}, changesInterval, "an interval contains the changes after From, up to and including Until"},
+	{"Changes/newest", "Change.Resource", needs{changer}, changesNewest, "the newest change of a key has the resource that is in the set"},
+	{"Changes/replay", "Changer", needs{changer, editing}, changesReplay, "applying the new changes to the previous set gives the current set"},
+	{"Changes/type", "Change.Type", needs{changer, editing}, changesType, "changes have the type of what happened to the resource"},
+	{"Changes/uri", "Changer.Changes", needs{changer, editing}, changesURI,
+		"applying the new changes by URI, without keys, gives the current set, even if resources share URIs and move"},
+	{"Since/steady", "Changer.Since", needs{changer}, sinceSteady, "it is not zero, and does not move back"},
 }
 
-// order: changes are in chronological order.
-func changesOrder(ctx context.Context, s *subject) error {
-	changes, err := s.listInterval(ctx, resourcesync.Interval{})
-	if err != nil {
-		return err
-	}
-	for i := range changes[:max(len(changes)-1, 0)] {
-		if a, b := changes[i], changes[i+1]; b.Datetime.Before(a.Datetime) {
-			return fmt.Errorf("%s comes before %s", changeTitle(a), changeTitle(b))
+func changesOrder(ctx context.Context, s *subject) {
+	all := s.listInterval(ctx, resourcesync.Interval{})
+	for i, b := range all {
+		if a := all[max(i-1, 0)]; b.Datetime.Before(a.Datetime) {
+			fail("%v comes before %v", a, b)
 		}
 	}
-	return nil
 }
 
-// valid: every change has a type, a datetime, and a resource with a key and a URI, even if
-// it is deleted.
-func changesValid(ctx context.Context, s *subject) error {
-	changes, err := s.listChanges(ctx)
-	if err != nil {
-		return err
-	}
-	for _, c := range changes {
-		if err := checkResource(c.Resource); err != nil {
-			return fmt.Errorf("%s: %w", changeTitle(c), err)
-		}
+func changesValid(ctx context.Context, s *subject) {
+	for _, c := range s.listChanges(ctx) {
+		ensure(try(func() { checkResource(c.Resource) }), "%v", c)
 		if c.Datetime.IsZero() {
-			return fmt.Errorf("%s: the datetime is zero", changeTitle(c))
+			fail("%v: the datetime is zero", c)
 		}
 		switch c.Type {
 		case resourcesync.Created, resourcesync.Updated, resourcesync.Deleted:
 		default:
-			return fmt.Errorf("%s: unknown type of change", changeTitle(c))
+			fail("%v: unknown type of change", c)
 		}
 	}
-	return nil
 }
 
-// interval: an interval contains the changes after From, up to and including Until.
-func changesInterval(ctx context.Context, s *subject) error {
-	all, err := s.listInterval(ctx, resourcesync.Interval{})
-	if err != nil {
-		return err
-	}
+func changesInterval(ctx context.Context, s *subject) {
+	all := s.listInterval(ctx, resourcesync.Interval{})
 	for _, iv := range intervals(all) {
-		got, err := s.listInterval(ctx, iv)
-		if err != nil {
-			return err
-		}
-		var want []resourcesync.Change
-		for _, c := range all {
-			if iv.Contains(c.Datetime) {
-				want = append(want, c)
-			}
-		}
-		if err := difference(got, want, sameChange, changeTitle); err != nil {
-			return fmt.Errorf("interval %s: %w", intervalText(iv), err)
-		}
+		want := filter(all, func(c resourcesync.Change) bool { return iv.Contains(c.Datetime) })
+		equal(s.listInterval(ctx, iv), want, "interval %v", iv)
 	}
-	return nil
 }
 
 // intervals returns intervals that begin and end at changes and just before and after them.
 func intervals(all []resourcesync.Change) []resourcesync.Interval {
-	const most = 16 // changes
 	var points []time.Time
-	for i := 0; i < len(all); i += 1 + len(all)/most {
-		t := all[i].Datetime
-		points = append(points, t.Add(-1), t, t.Add(1))
+	for _, c := range sample(all, 16) {
+		points = append(points, c.Datetime.Add(-1), c.Datetime, c.Datetime.Add(1))
 	}
 	var out []resourcesync.Interval
 	for i, p := range points {
@@ -106,192 +77,199 @@ func intervals(all []resourcesync.Change) []resourcesync.Interval {
 	return out
 }
 
-// newest: the newest change of a key has the resource that is in the set.
-func changesNewest(ctx context.Context, s *subject) error {
-	all, err := s.list(ctx)
-	if err != nil {
-		return err
-	}
-	changes, err := s.listChanges(ctx)
-	if err != nil {
-		return err
-	}
-	set := members(all)
+func changesNewest(ctx context.Context, s *subject) {
+	set := members(s.list(ctx))
 	newest := map[string]resourcesync.Change{}
-	for _, c := range changes {
+	for _, c := range s.listChanges(ctx) {
 		newest[c.Resource.Key] = c
 	}
 	for _, c := range newest {
 		switch r, found := set[c.Resource.Key]; {
-		case found && c.Type == resourcesync.Deleted:
-			return fmt.Errorf("the newest change is %s, but it is in the set", changeTitle(c))
-		case !found && c.Type != resourcesync.Deleted:
-			return fmt.Errorf("the newest change is %s, but it is not in the set", changeTitle(c))
+		case found == (c.Type == resourcesync.Deleted):
+			fail("the newest change is %v, but the resource is in the set: %t", c, found)
 		case found && !s.agree(c.Resource, r):
-			return fmt.Errorf("%s is not that in the set: %s", changeTitle(c), unlike(c.Resource, r))
+			fail("%v is not that in the set: %s", c, unlike(c.Resource, r))
 		}
 	}
-	return nil
 }
 
 // agree reports whether a change and the set have the same resource. It ignores Stamps,
 // which a journal need not keep.
 func (s *subject) agree(inChange, inSet resourcesync.Resource) bool {
 	inChange.Stamp, inSet.Stamp = "", ""
-	return s.opts.Equal(inChange, inSet)
+	return s.Equal(inChange, inSet)
 }
 
-func members(all []resourcesync.Resource) map[string]resourcesync.Resource {
-	set := make(map[string]resourcesync.Resource, len(all))
-	for _, r := range all {
-		set[r.Key] = r
+// journal returns a function that returns the changes since its last call. Old changes may
+// have been dropped meanwhile.
+func (s *subject) journal(ctx context.Context) func() []resourcesync.Change {
+	seen := s.listChanges(ctx)
+	return func() []resourcesync.Change {
+		all := s.listChanges(ctx)
+		added := filter(all, func(c resourcesync.Change) bool {
+			return !slices.ContainsFunc(seen, func(o resourcesync.Change) bool { return same(o, c) })
+		})
+		seen = all
+		return added
 	}
-	return set
 }
 
-// replay: applying the new changes to the previous set gives the current set.
-func changesReplay(ctx context.Context, s *subject) error {
-	all, err := s.list(ctx)
-	if err != nil {
-		return err
-	}
-	set := members(all)
-	seen, err := s.listChanges(ctx)
-	if err != nil {
-		return err
-	}
-	return s.live(ctx, func(edit) error {
-		changes, err := s.listChanges(ctx)
-		if err != nil {
-			return err
-		}
-		for _, c := range added(changes, seen) {
-			if c.Type == resourcesync.Deleted {
+func changesReplay(ctx context.Context, s *subject) {
+	byKey := func(a, b resourcesync.Resource) int { return strings.Compare(a.Key, b.Key) }
+	set, added := members(s.list(ctx)), s.journal(ctx)
+	s.live(ctx, func(edit) {
+		for _, c := range added() {
+			if set[c.Resource.Key] = c.Resource; c.Type == resourcesync.Deleted {
 				delete(set, c.Resource.Key)
-			} else {
-				set[c.Resource.Key] = c.Resource
 			}
 		}
-		seen = changes
-		all, err := s.list(ctx)
-		if err != nil {
-			return err
-		}
-		slices.SortFunc(all, byKey)
-		replayed := slices.SortedFunc(maps.Values(set), byKey)
-		if err := difference(replayed, all, s.agree, resourceTitle); err != nil {
-			return fmt.Errorf("applying the changes does not give the current set: %w", err)
-		}
-		return nil
+		replayed, all := slices.SortedFunc(maps.Values(set), byKey), slices.SortedFunc(slices.Values(s.list(ctx)), byKey)
+		ensure(difference(replayed, all, s.agree), "applying the changes does not give the current set")
 	})
 }
 
-// added returns the changes that are not in seen. Old changes may have been dropped.
-func added(changes, seen []resourcesync.Change) []resourcesync.Change {
-	return slices.DeleteFunc(slices.Clone(changes), func(c resourcesync.Change) bool {
-		return slices.ContainsFunc(seen, func(o resourcesync.Change) bool { return sameChange(o, c) })
-	})
-}
-
-// type: changes have the type of what happened to the resource.
-func changesType(ctx context.Context, s *subject) error {
-	return s.live(ctx, func(e edit) error {
-		changes, err := s.listChanges(ctx)
-		if err != nil {
-			return err
-		}
-		for _, c := range slices.Backward(changes) {
+func changesType(ctx context.Context, s *subject) {
+	s.live(ctx, func(e edit) {
+		for _, c := range slices.Backward(s.listChanges(ctx)) {
 			if c.Resource.Key == e.key {
 				if c.Type != e.change {
-					return fmt.Errorf("the newest change of %s is %s, expected %s", quote(e.key), c.Type, e.change)
+					fail("the newest change of %s is %s, expected %s", quote(e.key), c.Type, e.change)
 				}
-				return nil
+				return
 			}
 		}
-		return fmt.Errorf("the journal has no change of %s", quote(e.key))
+		fail("the journal has no change of %s", quote(e.key))
 	})
 }
 
-// uri: applying the new changes by URI, without keys, also gives the current set, even if
-// resources share URIs and move.
-func changesURI(ctx context.Context, s *subject) error {
-	keys, err := s.spare(ctx, 2)
-	if err != nil {
-		return err
-	}
+func changesURI(ctx context.Context, s *subject) {
+	keys := s.spare(ctx, 2)
 	a, b := s.make(keys[0]), s.make(keys[1])
 	beside, away := b, a
 	beside.URI, away.URI = a.URI, b.URI
-	all, err := s.list(ctx)
-	if err != nil {
-		return err
+	uris := func() map[string]bool {
+		set := map[string]bool{}
+		for _, r := range s.list(ctx) {
+			set[r.URI] = true
+		}
+		return set
 	}
-	known := uris(all)
-	seen, err := s.listChanges(ctx)
-	if err != nil {
-		return err
-	}
+	known, added := uris(), s.journal(ctx)
 	for _, e := range []edit{
-		{what: "creating a resource", make: func() error { return s.put(ctx, a) }},
-		{what: "moving it to another URI", make: func() error { return s.put(ctx, away) }},
-		{what: "moving it back", make: func() error { return s.put(ctx, a) }},
-		{what: "creating another at its URI", make: func() error { return s.put(ctx, beside) }},
-		{what: "deleting the first", make: func() error { return s.delete(ctx, a.Key) }},
-		{what: "creating it again", make: func() error { return s.put(ctx, a) }},
-		{what: "moving the other to a URI of its own", make: func() error { return s.put(ctx, b) }},
-		{what: "moving it to that of the first again", make: func() error { return s.put(ctx, beside) }},
-		{what: "deleting both", make: func() error { return s.delete(ctx, a.Key, b.Key) }},
+		{what: "creating a resource", make: func() { s.put(ctx, a) }},
+		{what: "moving it to another URI", make: func() { s.put(ctx, away) }},
+		{what: "moving it back", make: func() { s.put(ctx, a) }},
+		{what: "creating another at its URI", make: func() { s.put(ctx, beside) }},
+		{what: "deleting the first", make: func() { s.delete(ctx, a.Key) }},
+		{what: "creating it again", make: func() { s.put(ctx, a) }},
+		{what: "moving the other to another URI", make: func() { s.put(ctx, b) }},
+		{what: "moving it to the URI of the first again", make: func() { s.put(ctx, beside) }},
+		{what: "deleting both", make: func() { s.delete(ctx, a.Key, b.Key) }},
 	} {
-		if err := e.make(); errors.Is(err, errors.ErrUnsupported) {
-			return nil
-		} else if err != nil {
-			return err
+		err := try(e.make)
+		if errors.Is(err, errors.ErrUnsupported) {
+			return
 		}
-		changes, err := s.listChanges(ctx)
-		if err != nil {
-			return err
-		}
-		for _, c := range added(changes, seen) {
-			if c.Type == resourcesync.Deleted {
+		ensure(err, "%s", e.what)
+		for _, c := range added() {
+			if known[c.Resource.URI] = true; c.Type == resourcesync.Deleted {
 				delete(known, c.Resource.URI)
-			} else {
-				known[c.Resource.URI] = true
 			}
 		}
-		seen = changes
-		if all, err = s.list(ctx); err != nil {
-			return err
-		}
-		got, want := slices.Sorted(maps.Keys(known)), slices.Sorted(maps.Keys(uris(all)))
-		if err := difference(got, want, func(a, b string) bool { return a == b }, quote); err != nil {
-			return fmt.Errorf("after %s: applying the changes by URI does not give the current URIs: %w", e.what, err)
-		}
+		got, want := slices.Sorted(maps.Keys(known)), slices.Sorted(maps.Keys(uris()))
+		equal(got, want, "after %s: applying the changes by URI does not give the current URIs", e.what)
 	}
-	return nil
 }
 
-func uris(all []resourcesync.Resource) map[string]bool {
-	set := make(map[string]bool, len(all))
-	for _, r := range all {
-		set[r.URI] = true
-	}
-	return set
-}
-
-// since: Since is not zero, and does not move back.
-func sinceSteady(ctx context.Context, s *subject) error {
-	a, err := s.changer.Since(ctx)
-	if err != nil {
-		return fmt.Errorf("Since: %w", err)
-	}
-	b, err := s.changer.Since(ctx)
-	switch {
-	case err != nil:
-		return fmt.Errorf("Since: %w", err)
+func sinceSteady(ctx context.Context, s *subject) {
+	switch a, b := s.since(ctx), s.since(ctx); {
 	case a.IsZero():
-		return errors.New("Since is zero: a Change List would have no from")
+		fail("Since is zero: a Change List would have no from")
 	case b.Before(a):
-		return fmt.Errorf("Since moved back from %s to %s", timeText(a), timeText(b))
+		fail("Since moved back from %v to %v", a, b)
 	}
-	return nil
+}
+
+var windowRules = []rule{
+	{"Windows/contiguous", "Windower", needs{windower}, windowsContiguous,
+		"the first window begins at Since, each of the others where the previous one ends, and only the last is open"},
+	{"Windows/size", "Windower", needs{windower}, sizeRule((*subject).windows, (*subject).listInterval), "no window has more than max changes"},
+	{"Windows/closed", "Windower", needs{windower, editing}, windowsClosed, "a closed window keeps its interval and gets no more changes"},
+}
+
+var windowSizes = []int{1, 2, 3, 10, rsxml.MaxEntries}
+
+func (s *subject) windows(ctx context.Context, max int) []resourcesync.Interval {
+	return must(s.Changer.(resourcesync.Windower).Windows(ctx, max))("Windows(%d)", max)
+}
+
+// checkWindows fails unless the first window begins at from and each of the others where the
+// previous one ends, and a window fails if the function reports true for it.
+func checkWindows(max int, windows []resourcesync.Interval, from time.Time, wrong func(i int, iv resourcesync.Interval) bool) {
+	for i, iv := range windows {
+		if !iv.From.Equal(from) {
+			fail("windows of %d: window %d begins at %v, expected %v", max, i+1, iv.From, from)
+		}
+		if !iv.Open() && !iv.From.Before(iv.Until) || wrong(i, iv) {
+			fail("windows of %d: window %d of %d is %v", max, i+1, len(windows), iv)
+		}
+		from = iv.Until
+	}
+}
+
+func windowsContiguous(ctx context.Context, s *subject) {
+	since := s.since(ctx)
+	for _, max := range windowSizes {
+		windows := s.windows(ctx, max)
+		checkWindows(max, windows, since, func(i int, iv resourcesync.Interval) bool { return iv.Open() != (i == len(windows)-1) })
+		if len(windows) == 0 {
+			fail("windows of %d: there is no window, expected an open one", max)
+		}
+	}
+}
+
+// sizeRule returns the check that no window has more than max changes.
+func sizeRule(
+	windows func(*subject, context.Context, int) []resourcesync.Interval,
+	changes func(*subject, context.Context, resourcesync.Interval) []resourcesync.Change,
+) func(context.Context, *subject) {
+	return func(ctx context.Context, s *subject) {
+		for _, max := range windowSizes {
+			for _, iv := range windows(s, ctx, max) {
+				if n := len(changes(s, ctx, iv)); n > max {
+					fail("windows of %d: window %v has %d changes", max, iv, n)
+				}
+			}
+		}
+	}
+}
+
+func windowsClosed(ctx context.Context, s *subject) {
+	type closed struct {
+		window  resourcesync.Interval
+		changes []resourcesync.Change
+	}
+	look := func() (all []closed) {
+		for _, iv := range s.windows(ctx, 2) {
+			if !iv.Open() {
+				all = append(all, closed{iv, s.listInterval(ctx, iv)})
+			}
+		}
+		return all
+	}
+	before := look()
+	s.live(ctx, func(edit) {
+		after, since := look(), s.since(ctx)
+		for _, b := range before {
+			if b.window.From.Before(since) {
+				continue
+			}
+			i := slices.IndexFunc(after, func(a closed) bool { return same(a.window, b.window) })
+			if i < 0 {
+				fail("the closed window %v has disappeared", b.window)
+			}
+			equal(after[i].changes, b.changes, "the closed window %v has changed", b.window)
+		}
+		before = after
+	})
 }

@@ -2,7 +2,6 @@ package providertest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -10,24 +9,22 @@ import (
 )
 
 var cutRules = []rule{
-	{"Cuts/partition", cutter, cutsPartition},
-	{"Cuts/size", cutter, cutsSize},
-	{"Cuts/empty", cutter | nothing, cutsEmpty},
-	{"Cuts/kept", cutter, cutsKept},
-	{"Cuts/grow", cutter | editing, cutsGrow},
-	{"Cuts/shrink", cutter | editing, cutsShrink},
-	{"Cuts/newest", cutter | stater, cutsNewest},
+	{"Cuts/partition", "Cut", needs{cutter}, cutsPartition, "keys ascend, the last is empty, and Count is the number of resources in each page"},
+	{"Cuts/size", "Cutter", needs{cutter}, cutsSize, "pages have about every resources, and at least one"},
+	{"Cuts/empty", "Cutter", needs{cutter, nothing}, cutsEmpty, "a set with no resources has one page"},
+	{"Cuts/kept", "Cutter", needs{cutter}, cutsKept, "without changes to the set the cuts stay the same, and Cuts does not modify previous"},
+	{"Cuts/grow", "Cutter", needs{cutter, editing}, cutsGrow, "a page that has outgrown its limit is split, and no boundary moves"},
+	{"Cuts/shrink", "Cutter", needs{cutter, editing}, cutsShrink,
+		"a page that has lost its resources is joined to a neighbour, and no other boundary moves"},
+	{"Cuts/newest", "Cut.Newest", needs{cutter, stater}, cutsNewest, "no change is newer than the newest of the set"},
 }
 
-func (s *subject) cuts(ctx context.Context, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
-	cuts, err := s.cutter.Cuts(ctx, previous, every)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("Cuts(%d): %w", every, err)
-	case len(cuts) == 0:
-		return nil, fmt.Errorf("Cuts(%d) returns no cuts", every)
+func (s *subject) cuts(ctx context.Context, previous []resourcesync.Cut, every int) []resourcesync.Cut {
+	cuts := must(s.Cutter.Cuts(ctx, previous, every))("Cuts(%d)", every)
+	if len(cuts) == 0 {
+		fail("Cuts(%d) returns no cuts", every)
 	}
-	return cuts, nil
+	return cuts
 }
 
 // pages returns the ranges of the pages of cuts.
@@ -41,158 +38,113 @@ func pages(cuts []resourcesync.Cut) []resourcesync.Range {
 	return out
 }
 
-// checkPartition reports an error if cuts do not divide all resources.
-func checkPartition(cuts []resourcesync.Cut, all []resourcesync.Resource) error {
+// checkPartition fails if cuts do not divide all resources.
+func checkPartition(cuts []resourcesync.Cut, all []resourcesync.Resource) {
 	for i, p := range pages(cuts) {
 		if last := i == len(cuts)-1; last != (p.To == "") || !last && p.To <= p.From {
-			return fmt.Errorf("cut %d of %d has Key %s after %s: keys must ascend, and the last must be empty", i+1, len(cuts), quote(p.To), quote(p.From))
+			fail("cut %d of %d has Key %s after %s", i+1, len(cuts), quote(p.To), quote(p.From))
 		}
 		if n := len(within(all, p)); n != cuts[i].Count {
-			return fmt.Errorf("page %s: Count is %d, but it has %d resources", rangeText(p), cuts[i].Count, n)
+			fail("page %v: Count is %d, but it has %d resources", p, cuts[i].Count, n)
 		}
 	}
-	return nil
 }
 
-// checkSize reports an error if a page does not have about every resources.
-func checkSize(cuts []resourcesync.Cut, every int) error {
+// checkSize fails if a page does not have about every resources.
+func checkSize(cuts []resourcesync.Cut, every int) {
 	for i, p := range pages(cuts) {
 		switch n := cuts[i].Count; {
 		case n > 2*every:
-			return fmt.Errorf("page %s has %d resources, expected about %d", rangeText(p), n, every)
+			fail("page %v has %d resources, expected about %d", p, n, every)
 		case n == 0 && len(cuts) > 1:
-			return fmt.Errorf("page %s is empty", rangeText(p))
+			fail("page %v is empty", p)
 		}
 	}
-	return nil
 }
 
-// sizes returns page sizes for a set of n resources.
-func sizes(n int) []int {
-	out := []int{1, 2, 3, 7, n / 2, n - 1, n, n + 1, 10_000}
-	return slices.DeleteFunc(out, func(every int) bool {
+// eachSize calls f for pages of several sizes. cuts divide a set that contains all.
+func (s *subject) eachSize(ctx context.Context, f func(every int, all []resourcesync.Resource, cuts []resourcesync.Cut)) {
+	all := s.list(ctx)
+	n := len(all)
+	for _, every := range []int{1, 2, 3, 7, n / 2, n - 1, n, n + 1, 10_000} {
 		// A large set has too many pages of one resource.
-		return every < 1 || n/every > 1000
-	})
-}
-
-// eachSize calls f for pages of several sizes. cuts are those of a set that has all.
-func (s *subject) eachSize(ctx context.Context, f func(every int, all []resourcesync.Resource, cuts []resourcesync.Cut) error) error {
-	all, err := s.list(ctx)
-	if err != nil {
-		return err
-	}
-	for _, every := range sizes(len(all)) {
-		cuts, err := s.cuts(ctx, nil, every)
-		if err != nil {
-			return err
+		if every < 1 || n/every > 1000 {
+			continue
 		}
-		if err := f(every, all, cuts); err != nil {
-			return fmt.Errorf("pages of %d: %w", every, err)
-		}
+		cuts := s.cuts(ctx, nil, every)
+		ensure(try(func() { f(every, all, cuts) }), "pages of %d", every)
 	}
-	return nil
 }
 
-// partition: cuts ascend, the last has no Key, and Count is the number of resources in each
-// page.
-func cutsPartition(ctx context.Context, s *subject) error {
-	return s.eachSize(ctx, func(_ int, all []resourcesync.Resource, cuts []resourcesync.Cut) error {
-		return checkPartition(cuts, all)
-	})
+func cutsPartition(ctx context.Context, s *subject) {
+	s.eachSize(ctx, func(_ int, all []resourcesync.Resource, cuts []resourcesync.Cut) { checkPartition(cuts, all) })
 }
 
-// size: pages have about every resources, and at least one.
-func cutsSize(ctx context.Context, s *subject) error {
-	return s.eachSize(ctx, func(every int, all []resourcesync.Resource, cuts []resourcesync.Cut) error {
+func cutsSize(ctx context.Context, s *subject) {
+	s.eachSize(ctx, func(every int, all []resourcesync.Resource, cuts []resourcesync.Cut) {
 		if n := 2*len(all)/every + 1; len(cuts) > n {
-			return fmt.Errorf("%d resources have %d pages, expected no more than %d", len(all), len(cuts), n)
+			fail("%d resources have %d pages, expected no more than %d", len(all), len(cuts), n)
 		}
-		return checkSize(cuts, every)
+		checkSize(cuts, every)
 	})
 }
 
-// empty: a set with no resources has one page.
-func cutsEmpty(ctx context.Context, s *subject) error {
-	cuts, err := s.cuts(ctx, nil, 10)
-	if err != nil {
-		return err
+func cutsEmpty(ctx context.Context, s *subject) {
+	if cuts := s.cuts(ctx, nil, 10); len(cuts) != 1 || cuts[0].Key != "" || cuts[0].Count != 0 {
+		fail("a set with no resources has the cuts %v, expected one with no Key and no Count", cuts)
 	}
-	if len(cuts) != 1 || cuts[0].Key != "" || cuts[0].Count != 0 {
-		return fmt.Errorf("a set with no resources has the cuts %v, expected one with no Key and no Count", cuts)
-	}
-	return nil
 }
 
-// kept: without changes to the set the cuts stay the same, and Cuts does not modify
-// previous.
-func cutsKept(ctx context.Context, s *subject) error {
-	return s.eachSize(ctx, func(every int, _ []resourcesync.Resource, cuts []resourcesync.Cut) error {
+func cutsKept(ctx context.Context, s *subject) {
+	s.eachSize(ctx, func(every int, _ []resourcesync.Resource, cuts []resourcesync.Cut) {
 		previous := slices.Clone(cuts)
-		again, err := s.cuts(ctx, previous, every)
-		switch {
-		case err != nil:
-			return err
-		case !slices.Equal(previous, cuts):
-			return errors.New("Cuts has modified previous")
-		}
-		if err := difference(again, cuts, sameCut, func(c resourcesync.Cut) string { return "the cut at " + quote(c.Key) }); err != nil {
-			return fmt.Errorf("although the set has not changed: %w", err)
-		}
-		return nil
+		again := s.cuts(ctx, previous, every)
+		equal(previous, cuts, "Cuts has modified previous")
+		equal(again, cuts, "although the set has not changed")
 	})
 }
 
-func sameCut(a, b resourcesync.Cut) bool {
-	return a.Key == b.Key && a.Count == b.Count && a.Newest.Equal(b.Newest)
+// recut returns the cuts of the set after it has changed as what says, and checks their pages.
+func (s *subject) recut(ctx context.Context, before []resourcesync.Cut, every int, what string) []resourcesync.Cut {
+	all := s.list(ctx)
+	after := s.cuts(ctx, before, every)
+	ensure(try(func() {
+		checkPartition(after, all)
+		checkSize(after, every)
+	}), "after a page has %s", what)
+	return after
 }
 
-// grow: a page that has outgrown its limit is split, and no boundary moves.
-func cutsGrow(ctx context.Context, s *subject) error {
+// find returns the index of the cut with the key of c, or a negative number.
+func find(cuts []resourcesync.Cut, c resourcesync.Cut) int {
+	return slices.IndexFunc(cuts, func(a resourcesync.Cut) bool { return a.Key == c.Key })
+}
+
+func cutsGrow(ctx context.Context, s *subject) {
 	const every = 5
-	before, page, keys, err := s.crowd(ctx, every)
-	if err != nil || keys == nil {
-		return err
+	before := s.cuts(ctx, nil, every)
+	page, keys := s.crowd(s.list(ctx), before, every)
+	if keys == nil {
+		return
 	}
 	for _, key := range keys {
-		if err := s.put(ctx, s.make(key)); err != nil {
-			return err
-		}
+		s.put(ctx, s.make(key))
 	}
-	all, err := s.list(ctx)
-	if err != nil {
-		return err
-	}
-	after, err := s.cuts(ctx, before, every)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(checkPartition(after, all), checkSize(after, every)); err != nil {
-		return fmt.Errorf("after a page has grown: %w", err)
-	}
+	after := s.recut(ctx, before, every, "grown")
 	for i, c := range before {
-		j := slices.IndexFunc(after, func(a resourcesync.Cut) bool { return a.Key == c.Key })
+		j := find(after, c)
 		if j < 0 {
-			return fmt.Errorf("the cut at %s is gone after the page %s has grown", quote(c.Key), rangeText(pages(before)[page]))
+			fail("%v is gone after the page %v has grown", c, pages(before)[page])
 		}
 		if i != page && after[j].Newest.Before(c.Newest) {
-			return fmt.Errorf("Newest of the page before %s moved back", quote(c.Key))
+			fail("Newest of the page before %s moved back from %v to %v", quote(c.Key), c.Newest, after[j].Newest)
 		}
 	}
-	return nil
 }
 
-// crowd returns the cuts of the set, the index of a page, and new keys that outgrow it; no
-// keys if no page has space for new ones.
-func (s *subject) crowd(ctx context.Context, every int) (cuts []resourcesync.Cut, page int, keys []string, err error) {
-	all, err := s.list(ctx)
-	if err != nil {
-		return nil, 0, nil, err
-	}
-	if cuts, err = s.cuts(ctx, nil, every); err != nil {
-		return nil, 0, nil, err
-	}
-	// Not the first page, so that it has boundaries on both sides.
+// crowd returns the index of a page, and new keys that outgrow it; no keys if no page has
+// space for new ones.
+func (s *subject) crowd(all []resourcesync.Resource, cuts []resourcesync.Cut, every int) (page int, keys []string) {
 	for page, p := range pages(cuts) {
 		for _, r := range within(all, p) {
 			for _, form := range []string{"!%03d", "-%03d", "%03d"} {
@@ -205,81 +157,47 @@ func (s *subject) crowd(ctx context.Context, every int) (cuts []resourcesync.Cut
 				for i := range 2*every + 1 {
 					keys = append(keys, r.Key+fmt.Sprintf(form, i))
 				}
-				return cuts, page, keys, nil
+				return page, keys
 			}
 		}
 	}
-	return cuts, 0, nil, nil
+	return 0, nil
 }
 
-// shrink: a page that has lost its resources is joined to a neighbour, and no
-// other boundary moves.
-func cutsShrink(ctx context.Context, s *subject) error {
+func cutsShrink(ctx context.Context, s *subject) {
 	const every = 5
-	all, err := s.list(ctx)
-	if err != nil {
-		return err
-	}
-	before, err := s.cuts(ctx, nil, every)
-	if err != nil {
-		return err
-	}
+	all, before := s.list(ctx), s.cuts(ctx, nil, every)
 	if len(before) < 5 {
-		return nil
+		return
 	}
 	page := len(before) / 2
-	doomed := within(all, pages(before)[page])
 	// Delete one resource of the first page as well, so that a division without
 	// previous would differ.
-	doomed = append(doomed, all[0])
-	for _, r := range doomed {
-		if err := s.delete(ctx, r.Key); err != nil {
-			return err
-		}
+	for _, r := range append(within(all, pages(before)[page]), all[0]) {
+		s.delete(ctx, r.Key)
 	}
-	if all, err = s.list(ctx); err != nil {
-		return err
-	}
-	after, err := s.cuts(ctx, before, every)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(checkPartition(after, all), checkSize(after, every)); err != nil {
-		return fmt.Errorf("after a page has lost its resources: %w", err)
-	}
+	after := s.recut(ctx, before, every, "lost its resources")
 	for i, c := range before {
 		// The boundaries of the page itself may disappear.
-		if i != page-1 && i != page && !slices.ContainsFunc(after, func(a resourcesync.Cut) bool { return a.Key == c.Key }) {
-			return fmt.Errorf("the cut at %s is gone after the page %s has lost its resources", quote(c.Key), rangeText(pages(before)[page]))
+		if i != page-1 && i != page && find(after, c) < 0 {
+			fail("%v is gone after the page %v has lost its resources", c, pages(before)[page])
 		}
 	}
-	return nil
 }
 
-// newest: no change is newer than the newest of the set.
-func cutsNewest(ctx context.Context, s *subject) error {
-	st, err := s.stat(ctx, resourcesync.Range{})
-	if err != nil {
-		return err
-	}
-	cuts, err := s.cuts(ctx, nil, 5)
-	if err != nil {
-		return err
-	}
+func cutsNewest(ctx context.Context, s *subject) {
+	set := s.stat(ctx, resourcesync.Range{}).LastModified
+	cuts := s.cuts(ctx, nil, 5)
 	for i, p := range pages(cuts) {
-		if !st.LastModified.IsZero() && cuts[i].Newest.After(st.LastModified) {
-			return fmt.Errorf("page %s: Newest is %s, later than LastModified of the set, %s", rangeText(p), timeText(cuts[i].Newest), timeText(st.LastModified))
+		newest := cuts[i].Newest
+		if !set.IsZero() && newest.After(set) {
+			fail("page %v: Newest is %v, later than LastModified of the set, %v", p, newest, set)
 		}
-		if !s.opts.ExactStat {
+		if !s.ExactStat {
 			continue
 		}
-		st, err := s.stat(ctx, p)
-		if err != nil {
-			return err
-		}
-		if !cuts[i].Newest.IsZero() && !cuts[i].Newest.Equal(st.LastModified) {
-			return fmt.Errorf("page %s: Newest is %s, but LastModified of its range is %s", rangeText(p), timeText(cuts[i].Newest), timeText(st.LastModified))
+		if page := s.stat(ctx, p).LastModified; !newest.IsZero() && !newest.Equal(page) {
+			fail("page %v: Newest is %v, but LastModified of its range is %v", p, newest, page)
 		}
 	}
-	return nil
 }

@@ -36,7 +36,7 @@ func filtered[T any](good iter.Seq2[T, error], wanted func(T) bool) iter.Seq2[T,
 // each.
 func rewritten[T any](ctx context.Context, good iter.Seq2[T, error], f func([]T) []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		all, err := collect(good, func(v T) T { return v })
+		all, err := collect(good)
 		if err == nil {
 			all = f(all)
 		} else {

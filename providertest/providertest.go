@@ -22,7 +22,6 @@
 package providertest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,21 +88,21 @@ type Options struct {
 // the set and restores it.
 func Test(ctx context.Context, p resourcesync.Provider, opts *Options) error {
 	s := newSubject(p, opts)
-	before, err := s.list(ctx)
-	if err != nil {
+	var before []resourcesync.Resource
+	if err := try(func() { before = s.list(ctx) }); err != nil {
 		return fmt.Errorf("providertest: listing the resources: %w", err)
 	}
-	s.want = s.opts.Want
+	s.empty = len(before) == 0
 	var broken []error
 	for _, r := range rules() {
-		if s.lacks(r.needs, before) != "" {
+		if s.lacks(r.needs) != "" {
 			continue
 		}
-		if err := r.check(ctx, s); err != nil {
-			broken = append(broken, fmt.Errorf("%s: %w", r.name, err))
+		if err := r.broken(ctx, s); err != nil {
+			broken = append(broken, err)
 		}
-		if r.needs&editing != 0 {
-			if err := s.restore(ctx, before); err != nil {
+		if slices.Contains(r.needs, editing) {
+			if err := try(func() { s.restore(ctx, before) }); err != nil {
 				return errors.Join(append(broken, fmt.Errorf("providertest: undoing changes after %s: %w", r.name, err))...)
 			}
 		}
@@ -122,78 +121,19 @@ func Run(t *testing.T, newProvider func(t *testing.T, resources []resourcesync.R
 	for _, r := range rules() {
 		t.Run(r.name, func(t *testing.T) {
 			var resources []resourcesync.Resource
-			if r.needs&nothing == 0 {
+			if !slices.Contains(r.needs, nothing) {
 				resources = awkward()
 			}
-			p, opts := newProvider(t, keepAll(resources))
+			p, opts := newProvider(t, keep(resources))
 			s := newSubject(p, opts)
-			s.want = slices.DeleteFunc(resources, func(r resourcesync.Resource) bool { return !s.allows(r.Key) })
-			if why := s.lacks(r.needs, s.want); why != "" {
-				t.Skip(why)
+			s.Want = slices.DeleteFunc(resources, func(r resourcesync.Resource) bool { return !s.allows(r.Key) })
+			s.empty = len(s.Want) == 0
+			if lack := s.lacks(r.needs); lack != "" {
+				t.Skip(lack)
 			}
-			if err := r.check(t.Context(), s); err != nil {
+			if err := r.broken(t.Context(), s); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-}
-
-// A subject is a provider under test.
-type subject struct {
-	opts           Options
-	want           []resourcesync.Resource // nil if not known
-	provider       resourcesync.Provider
-	stater         resourcesync.Stater
-	partStater     resourcesync.PartStater
-	cutter         resourcesync.Cutter
-	changer        resourcesync.Changer
-	windower       resourcesync.Windower
-	opener         resourcesync.Opener
-	changeOpener   resourcesync.ChangeOpener
-	watcher        resourcesync.Watcher
-	coverer        resourcesync.Coverer
-	archiver       resourcesync.Archiver
-	changeArchiver resourcesync.ChangeArchiver
-
-	// Further upgrades of the openers.
-	patchOpener                    resourcesync.PatchOpener
-	checksummer, changeChecksummer resourcesync.Checksummer
-
-	version int // number of the last resource that the suite has created
-}
-
-func newSubject(p resourcesync.Provider, opts *Options) *subject {
-	s := &subject{provider: p}
-	if opts != nil {
-		s.opts = *opts
-	}
-	s.opts.Wait = cmp.Or(s.opts.Wait, 10*time.Second)
-	if s.opts.Equal == nil {
-		s.opts.Equal = resourcesync.Resource.Equal
-	}
-	s.stater = upgrade(s.opts.Stater, p)
-	s.partStater, _ = s.stater.(resourcesync.PartStater)
-	s.cutter = upgrade(s.opts.Cutter, p)
-	s.changer = upgrade(s.opts.Changer, p)
-	s.windower, _ = s.changer.(resourcesync.Windower)
-	s.opener = upgrade(s.opts.Opener, p)
-	s.changeOpener = upgrade(s.opts.ChangeOpener, p)
-	s.patchOpener, _ = s.changeOpener.(resourcesync.PatchOpener)
-	s.checksummer, _ = s.opener.(resourcesync.Checksummer)
-	s.changeChecksummer, _ = s.changeOpener.(resourcesync.Checksummer)
-	s.watcher = upgrade(s.opts.Watcher, p)
-	s.coverer = upgrade(s.opts.Coverer, p)
-	s.archiver = upgrade(s.opts.Archiver, p)
-	s.changeArchiver = upgrade(s.opts.ChangeArchiver, p)
-	return s
-}
-
-// upgrade returns explicit or, if that is nil, p if it is a T, as a Source finds upgrades.
-func upgrade[T comparable](explicit T, p resourcesync.Provider) T {
-	var none T
-	if explicit != none {
-		return explicit
-	}
-	t, _ := p.(T)
-	return t
 }

@@ -42,7 +42,7 @@ func (f full) OpenChange(ctx context.Context, c resourcesync.Change) (io.ReadClo
 		if err != nil {
 			return nil, err
 		}
-		if sameChange(withoutLinks(known), withoutLinks(c)) {
+		if same(withoutLinks(known), withoutLinks(c)) {
 			return reader(c.Resource)
 		}
 	}
@@ -57,16 +57,16 @@ func (f full) OpenPatch(ctx context.Context, c resourcesync.Change, l resourcesy
 }
 
 func (f full) Checksum(_ context.Context, r resourcesync.Resource) (uint32, error) {
-	return crc32.ChecksumIEEE(content(r)), nil
+	return crc32.ChecksumIEEE(written(r)), nil
 }
 
 func reader(r resourcesync.Resource) (io.ReadCloser, error) {
-	return io.NopCloser(bytes.NewReader(content(r))), nil
+	return io.NopCloser(bytes.NewReader(written(r))), nil
 }
 
 // written returns what r describes: nothing is said of the bytes of a resource
 // that states none.
-func content(r resourcesync.Resource) []byte {
+func written(r resourcesync.Resource) []byte {
 	if _, known := r.Length.Bytes(); !known {
 		return nil
 	}
@@ -98,13 +98,13 @@ func TestTest(t *testing.T) {
 		if err := Test(t.Context(), f, opts); err != nil {
 			t.Error(err)
 		}
-		left, err := collect(f.Resources(t.Context(), resourcesync.Range{}), resourcesync.Resource.Clone)
+		left, err := collect(f.Resources(t.Context(), resourcesync.Range{}))
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := awkward()
 		slices.SortFunc(want, func(a, b resourcesync.Resource) int { return bytes.Compare([]byte(a.Key), []byte(b.Key)) })
-		if err := sameResources(left, want); err != nil {
+		if err := difference(left, want, same); err != nil {
 			t.Errorf("Test left other resources than it found: %v", err)
 		}
 	})

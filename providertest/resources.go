@@ -3,7 +3,7 @@ package providertest
 import (
 	"context"
 	"errors"
-	"fmt"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -14,142 +14,95 @@ import (
 )
 
 var resourceRules = []rule{
-	{"Resources/order", 0, resourcesOrder},
-	{"Resources/unique", 0, resourcesUnique},
-	{"Resources/valid", 0, resourcesValid},
-	{"Resources/complete", wanted, resourcesComplete},
-	{"Resources/range", 0, resourcesRange},
-	{"Resources/writers", editing, resourcesWriters},
+	{"Resources/order", "Provider.Resources", nil, resourcesOrder,
+		"resources are in ascending byte order of their keys (in PostgreSQL, COLLATE \"C\")"},
+	{"Resources/unique", "Provider", nil, resourcesUnique, "no two resources have the same key"},
+	{"Resources/valid", "Resource", nil, resourcesValid, "every resource has a key of 1 to MaxKeyLength bytes and a URI that can be published"},
+	{"Resources/complete", "Provider.Resources", needs{wanted}, resourcesComplete,
+		"exactly the expected resources are yielded, with all their fields"},
+	{"Resources/range", "Range", nil, resourcesRange, "a range contains the keys from From, inclusive, to To, exclusive"},
+	{"Resources/writers", "Provider.Resources", needs{editing}, resourcesWriters,
+		"a resource that stays in the set is yielded once, in order, while others come and go"},
 }
 
-// order: resources are in ascending byte order of their keys.
-func resourcesOrder(ctx context.Context, s *subject) error {
-	all, err := s.list(ctx)
-	if err != nil {
-		return err
-	}
-	for i := range all[:max(len(all)-1, 0)] {
-		if a, b := all[i].Key, all[i+1].Key; b < a {
-			return fmt.Errorf("%s precedes %s: keys must be in byte order (in PostgreSQL, COLLATE \"C\")", quote(a), quote(b))
+func resourcesOrder(ctx context.Context, s *subject) {
+	all := s.list(ctx)
+	for i, b := range all {
+		if a := all[max(i-1, 0)]; b.Key < a.Key {
+			fail("%v precedes %v", a, b)
 		}
 	}
-	return nil
 }
 
-// unique: no two resources have the same key.
-func resourcesUnique(ctx context.Context, s *subject) error {
-	all, err := s.list(ctx)
-	if err != nil {
-		return err
-	}
+func resourcesUnique(ctx context.Context, s *subject) {
 	seen := map[string]bool{}
-	for _, r := range all {
+	for _, r := range s.list(ctx) {
 		if seen[r.Key] {
-			return fmt.Errorf("%s is yielded twice", quote(r.Key))
+			fail("%v is yielded twice", r)
 		}
 		seen[r.Key] = true
 	}
-	return nil
 }
 
-// valid: every resource has a key of 1 to MaxKeyLength bytes and a URI that can
-// be published.
-func resourcesValid(ctx context.Context, s *subject) error {
-	all, err := s.list(ctx)
-	if err != nil {
-		return err
+func resourcesValid(ctx context.Context, s *subject) {
+	for _, r := range s.list(ctx) {
+		checkResource(r)
 	}
-	for _, r := range all {
-		if err := checkResource(r); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
-func checkResource(r resourcesync.Resource) error {
+func checkResource(r resourcesync.Resource) {
 	if n := len(r.Key); n < 1 || n > resourcesync.MaxKeyLength {
-		return fmt.Errorf("key %s has %d bytes, expected 1 to %d", quote(r.Key), n, resourcesync.MaxKeyLength)
+		fail("key %v has %d bytes, expected 1 to %d", r, n, resourcesync.MaxKeyLength)
 	}
-	if err := rsxml.CheckURI(r.URI); err != nil {
-		return fmt.Errorf("%s: %w", quote(r.Key), err)
-	}
-	return nil
+	ensure(rsxml.CheckURI(r.URI), "%v", r)
 }
 
-// complete: exactly the expected resources are yielded, with all their fields.
-func resourcesComplete(ctx context.Context, s *subject) error {
-	all, err := s.list(ctx)
-	if err != nil {
-		return err
-	}
-	got := map[string]resourcesync.Resource{}
-	for _, r := range all {
-		got[r.Key] = r
-	}
-	for _, want := range s.want {
+func resourcesComplete(ctx context.Context, s *subject) {
+	got := members(s.list(ctx))
+	for _, want := range s.Want {
 		r, found := got[want.Key]
 		switch {
 		case !found:
-			return fmt.Errorf("%s is missing", quote(want.Key))
-		case !s.opts.Equal(r, want):
-			return fmt.Errorf("%s: %s", quote(want.Key), unlike(r, want))
+			fail("%v is missing", want)
+		case !s.Equal(r, want):
+			fail("%v: %s", want, unlike(r, want))
 		}
 		delete(got, want.Key)
 	}
-	for key := range got {
-		return fmt.Errorf("%s is yielded but not expected", quote(key))
+	for _, r := range got {
+		fail("%v is yielded but not expected", r)
 	}
-	return nil
 }
 
-// range: a range contains the keys from From, inclusive, to To, exclusive.
-func resourcesRange(ctx context.Context, s *subject) error {
-	all, err := s.list(ctx)
-	if err != nil {
-		return err
-	}
+func resourcesRange(ctx context.Context, s *subject) {
+	all := s.list(ctx)
 	for _, r := range ranges(all) {
-		got, err := s.listRange(ctx, r)
-		if err != nil {
-			return err
-		}
-		if err := sameResources(got, within(all, r)); err != nil {
-			return fmt.Errorf("range %s: %w", rangeText(r), err)
-		}
+		equal(s.listRange(ctx, r), within(all, r), "range %v", r)
 	}
-	return nil
 }
 
 // within returns the resources in r.
 func within(all []resourcesync.Resource, r resourcesync.Range) []resourcesync.Resource {
-	var in []resourcesync.Resource
-	for _, x := range all {
-		if r.Contains(x.Key) {
-			in = append(in, x)
-		}
-	}
-	return in
+	return filter(all, func(x resourcesync.Resource) bool { return r.Contains(x.Key) })
 }
 
 // ranges returns ranges that begin and end at keys, just after them, and between them, and
 // the range of all keys.
 func ranges(all []resourcesync.Resource) []resourcesync.Range {
-	const most = 100 // keys
 	points := []string{"", "\x01", "\U0010FFFF"}
-	for i := 0; i < len(all); i += 1 + len(all)/most {
-		key := all[i].Key
-		points = append(points, key)
-		if len(key) < resourcesync.MaxKeyLength {
-			points = append(points, key+"\x01")
+	some := sample(all, 100)
+	for _, r := range some {
+		points = append(points, r.Key)
+		if len(r.Key) < resourcesync.MaxKeyLength {
+			points = append(points, r.Key+"\x01")
 		}
-		if _, n := utf8.DecodeLastRuneInString(key); n < len(key) {
-			points = append(points, key[:len(key)-n])
+		if _, n := utf8.DecodeLastRuneInString(r.Key); n < len(r.Key) {
+			points = append(points, r.Key[:len(r.Key)-n])
 		}
 	}
 	slices.Sort(points)
 	points = slices.Compact(points)
-	var out []resourcesync.Range
+	out := []resourcesync.Range{{}}
 	for i, p := range points {
 		for _, j := range []int{i + 1, i + 5} {
 			if j < len(points) {
@@ -161,29 +114,20 @@ func ranges(all []resourcesync.Resource) []resourcesync.Range {
 			out = append(out, resourcesync.Range{From: p, To: p}, resourcesync.Range{From: p, To: points[1+i/2]})
 		}
 		// Limit the cost for a large set.
-		if len(all) <= most || i%16 == 0 {
+		if len(some) == len(all) || i%16 == 0 {
 			out = append(out, resourcesync.Range{From: p}, resourcesync.Range{To: p})
 		}
 	}
 	return out
 }
 
-// writers: a resource that is in the set during a complete iteration is yielded once, in
-// order, whatever else is created and deleted meanwhile.
-func resourcesWriters(ctx context.Context, s *subject) error {
-	stable, err := s.list(ctx)
-	if err != nil {
-		return err
-	}
-	keys, err := s.spare(ctx, 2)
-	if err != nil {
-		return err
-	}
+func resourcesWriters(ctx context.Context, s *subject) {
+	stable, keys := s.list(ctx), s.spare(ctx, 2)
 	first, second := s.make(keys[0]), s.make(keys[1])
-	writes := map[int]func() error{
-		1:                   func() error { return s.put(ctx, first, second) },
-		len(stable) / 2:     func() error { return s.delete(ctx, first.Key) },
-		len(stable)*3/4 + 1: func() error { return s.put(ctx, first) },
+	writes := map[int]func(){
+		1:                   func() { s.put(ctx, first, second) },
+		len(stable) / 2:     func() { s.delete(ctx, first.Key) },
+		len(stable)*3/4 + 1: func() { s.put(ctx, first) },
 	}
 	var writer sync.WaitGroup
 	queue := make(chan func(), len(writes))
@@ -194,30 +138,79 @@ func resourcesWriters(ctx context.Context, s *subject) error {
 	})
 	var failed []error
 	n := 0
-	all, err := collect(s.provider.Resources(ctx, resourcesync.Range{}), func(r resourcesync.Resource) resourcesync.Resource {
+	all, err := collect(s.provider.Resources(ctx, resourcesync.Range{}), func() {
 		n++
 		if write := writes[n]; write != nil {
 			done := make(chan struct{})
 			queue <- func() {
 				defer close(done)
-				failed = append(failed, write())
+				failed = append(failed, try(write))
 			}
 			// A provider may block writers until the end.
 			select {
 			case <-done:
-			case <-time.After(s.opts.Wait / 100):
+			case <-time.After(s.Wait / 100):
 			}
 		}
-		return keep(r)
 	})
 	close(queue)
 	writer.Wait()
-	if err := errors.Join(append(failed, err)...); err != nil {
-		return err
-	}
+	ensure(errors.Join(append(failed, err)...), "while others write")
 	all = slices.DeleteFunc(all, func(r resourcesync.Resource) bool { return slices.Contains(keys, r.Key) })
-	if err := sameResources(all, stable); err != nil {
-		return fmt.Errorf("while others write: %w", err)
+	equal(all, stable, "while others write")
+}
+
+// fieldRules check that a document can express each field of a resource. Documents omit
+// other values.
+var fieldRules = []rule{
+	field("changefreq", "ChangeFreq", func(e, r *resourcesync.Resource) { e.ChangeFreq = r.ChangeFreq }),
+	field("type", "Type", func(e, r *resourcesync.Resource) { e.Type = r.Type }),
+	field("encoding", "Encoding", func(e, r *resourcesync.Resource) { e.Encoding = r.Encoding }),
+	field("hashes", "Hashes", func(e, r *resourcesync.Resource) { e.Hashes = r.Hashes }),
+	field("links", "Links", func(e, r *resourcesync.Resource) { e.Links = r.Links }),
+	field("attrs", "Attrs", func(e, r *resourcesync.Resource) { e.Attrs = r.Attrs }),
+	{"Changes/fields", "Change.Resource", needs{changer}, changesFields, "a document can express all fields of changed resources"},
+}
+
+// field returns the rule for the field that the function take copies.
+func field(word, name string, take func(e, r *resourcesync.Resource)) rule {
+	return rule{"Resources/" + word, "Resource." + name, nil, func(ctx context.Context, s *subject) {
+		for _, r := range s.list(ctx) {
+			alone := resourcesync.Resource{URI: "https://example.org/"}
+			take(&alone, &r)
+			ensure(rsxml.CheckResource(&alone), "%v", r)
+		}
+	}, "a document can express the value"}
+}
+
+func changesFields(ctx context.Context, s *subject) {
+	head := rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ChangeList}}
+	var e rsxml.Entry
+	for _, c := range s.listChanges(ctx) {
+		e.SetChange(&c)
+		ensure(rsxml.CheckEntry(&head, &e), "%v", c)
 	}
-	return nil
+}
+
+var coverRules = []rule{
+	{"Covers/resources", "Coverer", needs{coverer}, coversResources,
+		"it reports true for the URIs of the resources and for the URLs of requests for them"},
+}
+
+func coversResources(ctx context.Context, s *subject) {
+	for _, r := range s.list(ctx) {
+		u, err := url.Parse(r.URI)
+		if err != nil || u.Opaque != "" {
+			continue // no URL that a request could be for
+		}
+		request, err := url.ParseRequestURI(u.RequestURI())
+		if err != nil {
+			continue
+		}
+		for _, u := range []*url.URL{u, request} {
+			if !s.Coverer.Covers(u) {
+				fail("Covers reports false for %s, the URL of %v", u, r)
+			}
+		}
+	}
 }

@@ -2,77 +2,45 @@ package providertest
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 )
 
 var statRules = []rule{
-	{"Stat/count", stater, statCount},
-	{"Stat/steady", stater, statSteady},
-	{"Stat/version", stater | editing, statVersion},
-	{"Stat/lastmodified", stater | editing, statLastModified},
-	{"Stat/journal", stater | changer | editing, statJournal},
-	{"Stat/exact", stater | editing | exactStat, statExact},
-	{"StatParts/adjacent", partStater, statPartsAdjacent},
-	{"StatParts/version", partStater | editing, statPartsVersion},
+	{"Stat/count", "Stat.Count", needs{stater}, statCount, "it is the number of resources in the range, if it is known"},
+	{"Stat/steady", "Stat.Version", needs{stater}, statSteady, "without changes to the set, Stat stays the same"},
+	{"Stat/version", "Stat.Version", needs{stater, editing}, statVersion, "different states of the set, and of a range, have different Versions"},
+	{"Stat/lastmodified", "Stat.LastModified", needs{stater, editing}, statLastModified,
+		"it never moves back, even if the resource that was modified last is deleted"},
+	{"Stat/journal", "Stat.LastModified", needs{stater, changer, editing}, statJournal,
+		"it is not before the newest change in the journal, deletions included, and not after the next one"},
+	{"Stat/exact", "Stat.Version", needs{stater, editing, exactStat}, statExact,
+		"it stays if a change is outside of the range, or if an identical resource is put"},
+	{"StatParts/adjacent", "PartStater", needs{partStater}, statPartsAdjacent,
+		"the first part begins where the range does, and the others follow in order"},
+	{"StatParts/version", "Part.Version", needs{partStater, editing}, statPartsVersion, "different states of a part have different Versions"},
 }
 
-func (s *subject) stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
-	st, err := s.stater.Stat(ctx, r)
-	if err != nil {
-		return st, fmt.Errorf("Stat(%s): %w", rangeText(r), err)
-	}
-	return st, nil
+func (s *subject) stat(ctx context.Context, r resourcesync.Range) resourcesync.Stat {
+	return must(s.Stater.Stat(ctx, r))("Stat(%v)", r)
 }
 
-// count: Count is the number of resources in the range, if it is known.
-func statCount(ctx context.Context, s *subject) error {
-	all, err := s.list(ctx)
-	if err != nil {
-		return err
-	}
-	for _, r := range append(ranges(all), resourcesync.Range{}) {
-		st, err := s.stat(ctx, r)
-		if err != nil {
-			return err
-		}
-		if n := int64(len(within(all, r))); st.Count >= 0 && st.Count != n {
-			return fmt.Errorf("range %s: Count is %d, but it has %d resources", rangeText(r), st.Count, n)
+func statCount(ctx context.Context, s *subject) {
+	all := s.list(ctx)
+	for _, r := range ranges(all) {
+		if st, n := s.stat(ctx, r), int64(len(within(all, r))); st.Count >= 0 && st.Count != n {
+			fail("range %v: Count is %d, but it has %d resources", r, st.Count, n)
 		}
 	}
-	return nil
 }
 
-// steady: without changes to the set, Stat stays the same.
-func statSteady(ctx context.Context, s *subject) error {
-	all, err := s.list(ctx)
-	if err != nil {
-		return err
-	}
-	for _, r := range append(ranges(all), resourcesync.Range{}) {
-		a, err := s.stat(ctx, r)
-		if err != nil {
-			return err
-		}
-		b, err := s.stat(ctx, r)
-		if err != nil {
-			return err
-		}
-		if !sameStat(a, b) {
-			return fmt.Errorf("range %s: %s became %s although the set has not changed", rangeText(r), statText(a), statText(b))
+func statSteady(ctx context.Context, s *subject) {
+	for _, r := range ranges(s.list(ctx)) {
+		if a, b := s.stat(ctx, r), s.stat(ctx, r); !same(a, b) {
+			fail("range %v: %v became %v although the set has not changed", r, a, b)
 		}
 	}
-	return nil
-}
-
-func sameStat(a, b resourcesync.Stat) bool {
-	return a.Count == b.Count && a.Version == b.Version && a.LastModified.Equal(b.LastModified)
-}
-
-func statText(st resourcesync.Stat) string {
-	return fmt.Sprintf("{Count %d, LastModified %s, Version %q}", st.Count, timeText(st.LastModified), st.Version)
 }
 
 // only returns the range of a single key.
@@ -80,212 +48,115 @@ func only(key string) resourcesync.Range {
 	return resourcesync.Range{From: key, To: key + "\x01"}
 }
 
-// version: different states of the set, and of a range, have different Versions.
-func statVersion(ctx context.Context, s *subject) error {
-	type state struct {
-		content []resourcesync.Resource
-		version string
-	}
-	var states []state
-	look := func(r resourcesync.Range) error {
-		st, err := s.stat(ctx, r)
-		if err != nil {
-			return err
-		}
-		content, err := s.listRange(ctx, r)
-		if err != nil {
-			return err
-		}
-		for _, old := range states {
-			if old.version == st.Version && sameResources(old.content, content) != nil {
-				return fmt.Errorf("Version of the range %s is %q, like that of another state", rangeText(r), st.Version)
+func statVersion(ctx context.Context, s *subject) {
+	// The set, and the range of the first resource that comes to life.
+	for _, r := range []resourcesync.Range{{}, only(s.spare(ctx, 1)[0])} {
+		states := map[string][]resourcesync.Resource{} // by Version
+		look := func(edit) {
+			st, content := s.stat(ctx, r), s.listRange(ctx, r)
+			if old, found := states[st.Version]; found && difference(old, content, same) != nil {
+				fail("Version of the range %v is %q, which another state also had", r, st.Version)
 			}
+			states[st.Version] = content
 		}
-		states = append(states, state{content, st.Version})
-		return nil
+		look(edit{})
+		s.live(ctx, look)
 	}
-	if err := look(resourcesync.Range{}); err != nil {
-		return err
-	}
-	if err := s.live(ctx, func(edit) error { return look(resourcesync.Range{}) }); err != nil {
-		return err
-	}
-	keys, err := s.spare(ctx, 1) // of the first resource that comes to life
-	if err != nil {
-		return err
-	}
-	states = nil
-	if err := look(only(keys[0])); err != nil {
-		return err
-	}
-	return s.live(ctx, func(edit) error { return look(only(keys[0])) })
 }
 
-// lastmodified: LastModified, if known, never moves back, even if the resource that was
-// modified last is deleted.
-func statLastModified(ctx context.Context, s *subject) error {
-	keys, err := s.spare(ctx, 1)
-	if err != nil {
-		return err
-	}
-	ranges := []resourcesync.Range{{}, only(keys[0])}
-	newest := make([]time.Time, len(ranges))
-	look := func() error {
-		for i, r := range ranges {
-			st, err := s.stat(ctx, r)
-			if err != nil {
-				return err
-			}
-			switch {
+func statLastModified(ctx context.Context, s *subject) {
+	newest := map[resourcesync.Range]time.Time{{}: {}, only(s.spare(ctx, 1)[0]): {}}
+	look := func(edit) {
+		for r, last := range newest {
+			switch st := s.stat(ctx, r); {
 			case st.LastModified.IsZero():
-				continue
-			case st.LastModified.Before(newest[i]):
-				return fmt.Errorf("LastModified of the range %s moved back from %s to %s", rangeText(r), timeText(newest[i]), timeText(st.LastModified))
+			case st.LastModified.Before(last):
+				fail("LastModified of the range %v moved back from %v to %v", r, last, st.LastModified)
+			default:
+				newest[r] = st.LastModified
 			}
-			newest[i] = st.LastModified
 		}
-		return nil
 	}
-	if err := look(); err != nil {
-		return err
-	}
-	return s.live(ctx, func(edit) error { return look() })
+	look(edit{})
+	s.live(ctx, look)
 }
 
-// journal: LastModified is not before the newest change in the journal, deletions included,
-// and not after the next one.
-func statJournal(ctx context.Context, s *subject) error {
-	st, err := s.stat(ctx, resourcesync.Range{})
-	if err != nil {
-		return err
-	}
-	return s.live(ctx, func(e edit) error {
-		changes, err := s.listChanges(ctx)
-		if err != nil || len(changes) == 0 {
-			return err
+func statJournal(ctx context.Context, s *subject) {
+	previous := s.stat(ctx, resourcesync.Range{})
+	s.live(ctx, func(edit) {
+		changes := s.listChanges(ctx)
+		if len(changes) == 0 {
+			return
 		}
-		newest := changes[len(changes)-1]
-		if newest.Datetime.Before(st.LastModified) {
-			return fmt.Errorf("%s is before the LastModified of the previous state, %s", changeTitle(newest), timeText(st.LastModified))
-		}
-		if st, err = s.stat(ctx, resourcesync.Range{}); err != nil {
-			return err
+		newest, st := changes[len(changes)-1], s.stat(ctx, resourcesync.Range{})
+		if newest.Datetime.Before(previous.LastModified) {
+			fail("%v is before the LastModified of the previous state, %v", newest, previous.LastModified)
 		}
 		if !st.LastModified.IsZero() && st.LastModified.Before(newest.Datetime) {
-			return fmt.Errorf("LastModified is %s, before %s", timeText(st.LastModified), changeTitle(newest))
+			fail("LastModified is %v, before %v", st.LastModified, newest)
 		}
-		return nil
+		previous = st
 	})
 }
 
-// exact: a change outside of a range does not change the Stat of the range, and putting an
-// identical resource does not change the Stat of the set.
-func statExact(ctx context.Context, s *subject) error {
-	keys, err := s.spare(ctx, 1)
-	if err != nil {
-		return err
+func statExact(ctx context.Context, s *subject) {
+	key := s.spare(ctx, 1)[0]
+	before := map[resourcesync.Range]resourcesync.Stat{{To: key}: {}, {From: key + "~"}: {}}
+	for r := range before {
+		before[r] = s.stat(ctx, r)
 	}
-	around := []resourcesync.Range{{To: keys[0]}, {From: keys[0] + "~"}}
-	var before []resourcesync.Stat
-	for _, r := range around {
-		st, err := s.stat(ctx, r)
-		if err != nil {
-			return err
-		}
-		before = append(before, st)
-	}
-	err = s.live(ctx, func(e edit) error {
-		for i, r := range around {
-			st, err := s.stat(ctx, r)
-			if err != nil {
-				return err
-			}
-			if e.key == keys[0] && !sameStat(st, before[i]) {
-				return fmt.Errorf("range %s: %s became %s although the change was of %s", rangeText(r), statText(before[i]), statText(st), quote(e.key))
+	s.live(ctx, func(e edit) {
+		for r, old := range before {
+			if st := s.stat(ctx, r); e.key == key && !same(st, old) {
+				fail("range %v: %v became %v although the change was of %s", r, old, st, quote(key))
 			}
 		}
-		return nil
 	})
-	if err != nil {
-		return err
+	r := s.make(key)
+	s.put(ctx, r)
+	once := s.stat(ctx, resourcesync.Range{})
+	s.put(ctx, r)
+	if twice := s.stat(ctx, resourcesync.Range{}); !same(once, twice) {
+		fail("%v became %v when the same resource was put again", once, twice)
 	}
-	r := s.make(keys[0])
-	var twice [2]resourcesync.Stat
-	for i := range twice {
-		if err := s.put(ctx, r); err != nil {
-			return err
-		}
-		if twice[i], err = s.stat(ctx, resourcesync.Range{}); err != nil {
-			return err
-		}
-	}
-	if !sameStat(twice[0], twice[1]) {
-		return fmt.Errorf("%s became %s when the same resource was put again", statText(twice[0]), statText(twice[1]))
-	}
-	return nil
 }
 
-func (s *subject) parts(ctx context.Context, r resourcesync.Range) ([]resourcesync.Part, error) {
-	parts, err := s.partStater.StatParts(ctx, r)
-	if err != nil {
-		return nil, fmt.Errorf("StatParts(%s): %w", rangeText(r), err)
-	}
+func (s *subject) parts(ctx context.Context, r resourcesync.Range) []resourcesync.Part {
+	parts := must(s.Stater.(resourcesync.PartStater).StatParts(ctx, r))("StatParts(%v)", r)
 	if len(parts) == 0 {
-		return nil, fmt.Errorf("StatParts(%s): no parts", rangeText(r))
+		fail("StatParts(%v): no parts", r)
 	}
 	for i, p := range parts {
 		if i == 0 && p.From != r.From || i > 0 && (p.From <= parts[i-1].From || !r.Contains(p.From)) {
-			return nil, fmt.Errorf("StatParts(%s): part %d begins at %s", rangeText(r), i, quote(p.From))
+			fail("StatParts(%v): part %d begins at %s", r, i, quote(p.From))
 		}
 	}
-	return parts, nil
+	return parts
 }
 
-// adjacent: the first part begins where the range does, and the others follow in order.
-func statPartsAdjacent(ctx context.Context, s *subject) error {
-	all, err := s.list(ctx)
-	if err != nil {
-		return err
+func statPartsAdjacent(ctx context.Context, s *subject) {
+	for _, r := range ranges(s.list(ctx)) {
+		s.parts(ctx, r)
 	}
-	for _, r := range append(ranges(all), resourcesync.Range{}) {
-		if _, err := s.parts(ctx, r); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
-// version: different states of a part have different Versions.
-func statPartsVersion(ctx context.Context, s *subject) error {
-	type part struct {
-		keys    resourcesync.Range
-		version string
-	}
-	states := map[part][]resourcesync.Resource{}
-	look := func(edit) error {
-		parts, err := s.parts(ctx, resourcesync.Range{})
-		if err != nil {
-			return err
-		}
+func statPartsVersion(ctx context.Context, s *subject) {
+	states := map[[3]string][]resourcesync.Resource{} // by range and Version
+	look := func(edit) {
+		parts := s.parts(ctx, resourcesync.Range{})
 		for i, p := range parts {
 			r := resourcesync.Range{From: p.From}
 			if i+1 < len(parts) {
 				r.To = parts[i+1].From
 			}
-			content, err := s.listRange(ctx, r)
-			if err != nil {
-				return err
+			content := s.listRange(ctx, r)
+			state := [3]string{r.From, r.To, p.Version}
+			if old, found := states[state]; found && p.Version != "" && difference(old, content, same) != nil {
+				fail("Version of the part %v is %q, which another state also had", r, p.Version)
 			}
-			old, found := states[part{r, p.Version}]
-			if found && p.Version != "" && sameResources(old, content) != nil {
-				return fmt.Errorf("Version of the part %s is %q, like that of another state", rangeText(r), p.Version)
-			}
-			states[part{r, p.Version}] = content
+			states[state] = content
 		}
-		return nil
 	}
-	if err := look(edit{}); err != nil {
-		return err
-	}
-	return s.live(ctx, look)
+	look(edit{})
+	s.live(ctx, look)
 }

@@ -3,103 +3,83 @@ package providertest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 )
 
 var watchRules = []rule{
-	{"Watch/wake", watcher | editing, watchWake},
-	{"Watch/end", watcher, watchEnd},
+	{"Watch/wake", "Watcher", needs{watcher, editing}, watchWake, "wake is called after each change"},
+	{"Watch/end", "Watcher", needs{watcher}, watchEnd, "it returns when its context is done, and not before"},
 }
 
-// watch starts watching. woken receives a value after wakes, and done the result.
-func (s *subject) watch(ctx context.Context) (woken <-chan struct{}, done <-chan error) {
+// watch starts watching. The function it returns waits, and reports whether wake has been
+// called. It fails if Watch has returned.
+func (s *subject) watch(ctx context.Context) (woken func(wait time.Duration) bool, done <-chan error) {
 	w, d := make(chan struct{}, 1), make(chan error, 1)
 	go func() {
-		d <- s.watcher.Watch(ctx, func() {
+		d <- s.Watcher.Watch(ctx, func() {
 			select {
 			case w <- struct{}{}:
 			default:
 			}
 		})
 	}()
-	return w, d
+	return func(wait time.Duration) bool {
+		select {
+		case <-w:
+			return true
+		case err := <-d:
+			fail("Watch returned %v before its context was done", err)
+		case <-time.After(wait):
+		}
+		return false
+	}, d
 }
 
-// wake: wake is called after each change.
-func watchWake(ctx context.Context, s *subject) error {
+func watchWake(ctx context.Context, s *subject) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	woken, done := s.watch(ctx)
-	await := func(wait time.Duration) (bool, error) {
-		select {
-		case <-woken:
-			return true, nil
-		case err := <-done:
-			return false, fmt.Errorf("Watch returned %v before its context was done", err)
-		case <-time.After(wait):
-			return false, nil
-		}
-	}
+	woken, _ := s.watch(ctx)
 	// Changes before the watch is established need not cause a wake.
-	keys, err := s.spare(ctx, 1)
-	if err != nil {
-		return err
-	}
+	key := s.spare(ctx, 1)[0]
 	const tries = 10
-	for i := 0; ; i++ {
-		if err := s.put(ctx, s.make(keys[0])); err != nil {
-			return err
+	for i, awake := 0, false; !awake; i++ {
+		if i > tries {
+			fail("wake has not been called within %v, after several changes", s.Wait)
 		}
-		if ok, err := await(s.opts.Wait / tries); err != nil {
-			return err
-		} else if ok {
-			break
-		} else if i == tries {
-			return fmt.Errorf("wake has not been called within %v, after several changes", s.opts.Wait)
-		}
+		s.put(ctx, s.make(key))
+		awake = woken(s.Wait / tries)
 	}
 	// A late wake for the last change must not count for the next one. A provider
 	// that wakes all the time passes.
-	settle := func() error {
-		for range 100 {
-			if ok, err := await(s.opts.Wait / 1000); !ok || err != nil {
-				return err
-			}
+	settle := func() {
+		for i := 0; i < 100 && woken(s.Wait/1000); i++ {
 		}
-		return nil
 	}
-	if err := settle(); err != nil {
-		return err
-	}
-	return s.live(ctx, func(edit) error {
-		if ok, err := await(s.opts.Wait); err != nil {
-			return err
-		} else if !ok {
-			return fmt.Errorf("wake has not been called within %v", s.opts.Wait)
+	settle()
+	s.live(ctx, func(edit) {
+		if !woken(s.Wait) {
+			fail("wake has not been called within %v", s.Wait)
 		}
-		return settle()
+		settle()
 	})
 }
 
-// end: Watch returns when its context is done, and not before.
-func watchEnd(ctx context.Context, s *subject) error {
+func watchEnd(ctx context.Context, s *subject) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	_, done := s.watch(ctx)
 	select {
 	case err := <-done:
-		return fmt.Errorf("Watch returned %v before its context was done", err)
-	case <-time.After(s.opts.Wait / 100):
+		fail("Watch returned %v before its context was done", err)
+	case <-time.After(s.Wait / 100):
 	}
 	cancel()
 	select {
 	case err := <-done:
 		if err != nil && !errors.Is(err, context.Canceled) {
-			return fmt.Errorf("Watch returned %w when its context was done", err)
+			fail("Watch returned %w when its context was done", err)
 		}
-		return nil
-	case <-time.After(s.opts.Wait):
-		return fmt.Errorf("Watch has not returned within %v of the end of its context", s.opts.Wait)
+	case <-time.After(s.Wait):
+		fail("Watch has not returned within %v of the end of its context", s.Wait)
 	}
 }

@@ -1,18 +1,13 @@
 package providertest
 
 import (
-	"crypto/md5"
-	"crypto/sha1"
-	"crypto/sha256"
-	"crypto/sha512"
-	"encoding/hex"
 	"fmt"
-	"hash"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/digest"
 )
 
 // Content returns the content of a resource that the suite has created, which its Length
@@ -21,15 +16,16 @@ func Content(r resourcesync.Resource) []byte {
 	return []byte("This is " + r.Key + " in version " + r.Stamp + ".\n")
 }
 
-// algorithms are the hash algorithms whose digests the suite can check.
-var algorithms = []struct {
-	name string
-	new  func() hash.Hash
-}{
-	{"md5", md5.New},
-	{"sha-1", sha1.New},
-	{"sha-256", sha256.New},
-	{"sha-512", sha512.New},
+// Patch returns the content of the patch to which a link with RelPatch leads, in a resource
+// that the suite has created. The Length and Hashes of the link describe it. PatchOpeners
+// need it.
+func Patch(l resourcesync.Link) []byte { return []byte("What " + l.Href + " changes.\n") }
+
+// newPatch returns a link to a patch of the resource.
+func newPatch(r resourcesync.Resource) resourcesync.Link {
+	l := resourcesync.Link{Rel: resourcesync.RelPatch, Href: r.URI + ".patch", Type: "text/x-diff", Modified: r.LastModified}
+	l.Length, l.Hashes = described(Patch(l))
+	return l
 }
 
 // awkwardKeys are keys that implementations tend to misorder, to confuse or to misread.
@@ -92,10 +88,10 @@ func newResource(key string, version int) resourcesync.Resource {
 
 // described returns the length and hashes of content.
 func described(content []byte) (length resourcesync.Length, hashes []resourcesync.Hash) {
-	for _, a := range algorithms {
-		h := a.new()
-		h.Write(content)
-		hashes = append(hashes, resourcesync.Hash{Algorithm: a.name, Digest: hex.EncodeToString(h.Sum(nil))})
+	sums := new(digest.Sums)
+	for _, algorithm := range []string{"md5", "sha-1", "sha-256", "sha-512"} {
+		sums.Add(algorithm)
 	}
-	return resourcesync.Bytes(int64(len(content))), hashes
+	sums.Write(content)
+	return resourcesync.Bytes(int64(len(content))), sums.Hashes()
 }
