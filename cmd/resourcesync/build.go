@@ -108,7 +108,7 @@ func (c *buildConfig) source(m *member) (*static.Source, error) {
 		Name: set.Name, Provider: set.Provider, Stater: set.Stater, Cutter: set.Cutter, Changer: set.Changer,
 		Opener: set.Opener, ChangeOpener: set.ChangeOpener, DescribedBy: set.DescribedBy,
 	}}, &static.SourceOptions{
-		DescribedBy:   c.site.about,
+		DescribedBy:   c.site.aboutURI,
 		Division:      static.Division(c.site.division()),
 		PlainSitemaps: c.site.sitemap,
 		RenderTimeout: time.Hour, // nobody waits

@@ -10,6 +10,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
 // loaded reads a configuration file with this text, with more arguments.
@@ -266,5 +267,15 @@ func TestExampleConfig(t *testing.T) {
 	must(t, err)
 	if len(c.sets) != 2 || c.sets[0].common().rescan != time.Minute || c.sets[1].common().rescan != 10*time.Minute {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestTitles: a set does not inherit the title of the site.
+func TestTitles(t *testing.T) {
+	c, err := loaded(t, "title: Library\nsets: [{name: a, kind: folder, folder: ., title: Papers}, {name: b, kind: folder, folder: ., path: b}]", "--contact", "a@example.org")
+	must(t, err)
+	a, b := c.sets[0].common().about.About, c.sets[1].common().about.About
+	if (c.about.About != rshttp.About{Title: "Library", Contact: "a@example.org"}) || (a != rshttp.About{Title: "Papers"}) || (b != rshttp.About{}) {
+		t.Errorf("the site is %+v, and its sets are %+v and %+v", c.about.About, a, b)
 	}
 }

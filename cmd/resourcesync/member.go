@@ -157,7 +157,8 @@ func (m *member) published(site *siteConfig) rshttp.Set {
 	if set.Provider == nil {
 		set.Provider = m.set.View
 	}
-	set.Name, set.DescribedBy, set.RemoteHubs = m.name, m.config.common().aboutSet, site.push.foreign
+	of := m.config.common()
+	set.Name, set.About, set.DescribedBy, set.RemoteHubs = m.name, of.about.About, of.aboutSet, site.push.foreign
 	return set
 }
 

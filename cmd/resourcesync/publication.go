@@ -82,7 +82,8 @@ func (p *publication) reserve() {
 func (p *publication) newSource() (err error) {
 	c := p.site
 	o := &rshttp.Options{
-		DescribedBy: c.about,
+		About:       c.about.About,
+		DescribedBy: c.aboutURI,
 		Division:    c.division(),
 		Sitemaps:    c.sitemaps(),
 		Pages:       rshttp.Pages{Off: !c.pages},

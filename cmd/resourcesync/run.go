@@ -121,10 +121,15 @@ func loadSet(s settings.Section, top []settings.Layer) (setConfig, *settings.Cat
 		settings.Setting{Name: "name", Value: settings.Text(&common.name), Key: true},
 		settings.Setting{Name: "path", Value: settings.Text(&common.path), Key: true},
 	)
+	common.about.declare(c, true)
 	common.declare(c)
 	set.declare(c)
+	layers := []settings.Layer{s.Keys}
+	for _, l := range top {
+		layers = append(layers, c.Shared(l))
+	}
 	var faults settings.Faults
-	faults.Add(c.CheckKeys(s.Keys, elsewhere), c.Apply(append([]settings.Layer{s.Keys}, top...)...))
+	faults.Add(c.CheckKeys(s.Keys, elsewhere), c.Apply(layers...))
 	if len(faults) == 0 {
 		faults.Add(s.MissingKey(name, c))
 	}

@@ -72,6 +72,7 @@ type setSettings struct {
 	hold      time.Duration // of deletions; zero for until they are confirmed
 	moved     bool          // the state is of this origin when it was elsewhere
 	dumps     bool
+	about     aboutConfig
 	aboutSet  string // the URI of a description of the set
 	pingToken string // "" for no pings
 }
@@ -115,7 +116,7 @@ func (s *setSettings) check() error {
 	var f settings.Faults
 	f.If(s.rescan < time.Second, "rescan", "give a second or more, such as 30s, 5m or 1h")
 	f.If(s.hold < 0, "max-delete-hold", "give a time such as 30m or 1h, or 0 for no end")
-	f.Add(checkURI("set-described-by", s.aboutSet))
+	f.Add(checkURI("set-described-by", s.aboutSet), s.about.check())
 	return f.Err()
 }
 

@@ -35,8 +35,9 @@ type siteConfig struct {
 	pkgSize   int64
 	pkgEvery  time.Duration
 	sitemap   bool
-	robots    bool   // names the Resource List in robots.txt
-	about     string // the URI of a description of the Source
+	robots    bool // names the Resource List in robots.txt
+	about     aboutConfig
+	aboutURI  string // of a description of the Source
 	pages     bool   // HTML pages of documents
 	push      pushConfig
 	status    string // the address to answer operators at; empty for none
@@ -82,7 +83,7 @@ func (c *siteConfig) checkSite() error {
 		f.Add(err)
 	}
 	c.client = http.CanonicalHeaderKey(c.client)
-	f.Add(server.CheckClientHeader(c.client), checkURI("described-by", c.about))
+	f.Add(server.CheckClientHeader(c.client), checkURI("described-by", c.aboutURI), c.about.check())
 	f.If(!isAddress(c.listen), "listen", "give an address and a port, such as 127.0.0.1:8081")
 	f.If(c.status != "" && !isAddress(c.status), "status", "give an address and a port of this computer, such as 127.0.0.1:9090")
 	f.If(isAddress(c.listen) && isSame(c.status, c.listen), "status", "--listen has this address and port; give another port")

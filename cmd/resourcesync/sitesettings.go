@@ -61,7 +61,7 @@ func (s *siteConfig) declare(c *settings.Catalog) {
 		settings.Setting{Name: "robots-resource-list", Value: settings.Bool(&s.robots), Group: settings.Lists,
 			Text: `Name the Resource List in robots.txt, for Destinations that know only the site. Search engines
 				read robots.txt too, and report the ResourceSync elements of the list as errors.`},
-		settings.Setting{Name: "described-by", Value: settings.Text(&s.about), Group: settings.Lists,
+		settings.Setting{Name: "described-by", Value: settings.Text(&s.aboutURI), Group: settings.Lists,
 			Text: `The URL of a document about this Source, such as its operator and terms. The Source Description
 				links to it.`},
 		settings.Setting{Name: "pages", Value: settings.Bool(&s.pages), Default: "true", Group: settings.Lists,
@@ -86,5 +86,6 @@ func (s *siteConfig) declare(c *settings.Catalog) {
 				clients, which may be personal data. With an access log, "Ready" and the URLs are in the log
 				instead.`},
 	)
+	s.about.declare(c, false)
 	s.push.declare(c)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -132,6 +133,17 @@ func (c *Catalog) Environment() Layer {
 }
 
 var errTwoValues = errors.New("a value and a file with the value contradict each other; leave out one of them")
+
+// Shared returns the values of l that apply to all sections of a file. It leaves out the keys of
+// single sections, even if other settings have the same names.
+func (c *Catalog) Shared(l Layer) Layer {
+	l = maps.Clone(l)
+	maps.DeleteFunc(l, func(name string, _ Given) bool {
+		s := c.Lookup(name)
+		return s != nil && s.Key
+	})
+	return l
+}
 
 // Apply sets the settings to the values of layers, of which earlier ones have priority. A
 // setting and that for a file with its value are one. The error is [Faults].
