@@ -23,11 +23,11 @@ func TestBrowse(t *testing.T) {
 	}{
 		"default": {nil,
 			map[string]string{"": "/a.txt /robots.txt /site/ /sub/", "sub": "/sub/b.txt", "sub/": "/sub/b.txt", "?q=B.T": "/sub/b.txt"},
-			map[string]int{"site/": 200, "site/index.html": 200, "resourcesync/": 404, ".git/": 404},
+			map[string]int{"site/": 200, "site/index.html": 200, "resourcesync/": 200, ".git/": 404},
 		},
 		"dot files": {[]string{"--dot-files"},
 			map[string]string{"": "/.git/ /.hidden /a.txt /robots.txt /site/ /sub/", ".git/": "/.git/config"},
-			map[string]int{"resourcesync/": 404, ".well-known/": 404},
+			map[string]int{"resourcesync/": 200, ".well-known/": 404},
 		},
 		"prefix /": {[]string{"--prefix", "/", "--sitemap"},
 			map[string]string{"": "/a.txt /resourcesync/ /site/ /sub/", "resourcesync/": "/resourcesync/x.txt"},

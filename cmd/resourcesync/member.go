@@ -179,6 +179,15 @@ func (m *member) capabilityList() string {
 	return m.documents.JoinPath("capabilitylist.xml").String()
 }
 
+// home returns the URL at which people see the set: its page or, without pages, the Capability
+// List.
+func (m *member) home(hasPages bool) string {
+	if hasPages {
+		return m.documents.JoinPath("capabilitylist.html").String()
+	}
+	return m.capabilityList()
+}
+
 // rescan has everything scanned again.
 func (m *member) rescan() {
 	if m.set != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/topic/topiclog"
 	"github.com/resourcesync-go/resourcesync/topic/websocket"
@@ -199,7 +200,13 @@ func (p *publication) withOwn(next http.Handler) http.Handler {
 		p.documents.Path + "healthz": p.healthz,
 		p.documents.Path + "readyz":  http.HandlerFunc(p.serveReady),
 	}
+	if p.site.prefix != "/" { // otherwise it is the home page of the site
+		own[p.documents.Path] = leadTo(home(p.source))
+	}
 	for _, m := range p.members {
+		if m.name != "" {
+			own[m.documents.Path] = leadTo(m.home(p.site.pages))
+		}
 		if ping := m.ping(); ping != nil {
 			own[m.documents.JoinPath("ping").Path] = ping
 		}
@@ -210,6 +217,15 @@ func (p *publication) withOwn(next http.Handler) http.Handler {
 			h = next
 		}
 		h.ServeHTTP(w, r)
+	})
+}
+
+// leadTo returns a handler that redirects to a page.
+func leadTo(page string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if reqbody.Get(w, r) {
+			http.Redirect(w, r, page, http.StatusFound)
+		}
 	})
 }
 

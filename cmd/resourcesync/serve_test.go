@@ -88,7 +88,7 @@ func TestCrawl(t *testing.T) {
 			if len(left) > 0 {
 				t.Errorf("not listed: %q", slices.Collect(maps.Keys(left)))
 			}
-			for _, url := range []string{".hidden", "link.html", "none.txt", "resourcesync/", "resourcesync/none.xml", "resourcesync/sitemap.xml"} {
+			for _, url := range []string{".hidden", "link.html", "none.txt", "resourcesync/none.xml", "resourcesync/sitemap.xml"} {
 				if res, _ := s.get(url); res.StatusCode != 404 || res.Header.Get("Link") != "" {
 					t.Errorf("%q: %s %v", url, res.Status, res.Header)
 				}
@@ -259,6 +259,30 @@ func TestLogFormat(t *testing.T) {
 		var message struct{ Msg, Level string }
 		if err := json.Unmarshal([]byte(line), &message); err != nil || message.Msg == "" || message.Level == "" {
 			t.Errorf("%v: %s", err, line)
+		}
+	}
+}
+
+// TestPrefix: the folder of the documents leads to the page of the Source, and the folder of a set to
+// the page of the set.
+func TestPrefix(t *testing.T) {
+	t.Parallel()
+	for flags, want := range map[string]string{"": "description.html", "--pages=false": "description.xml"} {
+		s := startReady(t, sampleFolder(t), strings.Fields(flags)...)
+		res, _ := s.get("resourcesync/")
+		if at := res.Request.URL.Path; res.StatusCode != http.StatusOK || !strings.HasSuffix(at, want) && at != "/.well-known/resourcesync" {
+			t.Errorf("%s: %s at %s, want %s", flags, res.Status, at, want)
+		}
+		if res, err := http.Post(s.site+"resourcesync/", "text/plain", nil); err != nil || res.StatusCode != http.StatusMethodNotAllowed {
+			t.Errorf("POST: %v %v", res, err)
+		}
+	}
+	for setting, want := range map[string]string{"": "capabilitylist.html", "pages: false\n": "capabilitylist.xml"} {
+		file := filepath.Join(t.TempDir(), "site.yaml")
+		write(t, file, "listen: 127.0.0.1:0\n"+setting+"sets: [{name: papers, kind: folder, folder: "+sampleFolder(t)+"}]")
+		s := startRun(t, file)
+		if res, _ := s.get("resourcesync/papers/"); res.StatusCode != http.StatusOK || res.Request.URL.Path != "/resourcesync/papers/"+want {
+			t.Errorf("%s: %s at %s, want %s", setting, res.Status, res.Request.URL.Path, want)
 		}
 	}
 }
