@@ -25,7 +25,7 @@ type buildConfig struct {
 
 // sharedWithServe are the settings that build has in common with serve.
 var sharedWithServe = []string{
-	"archive", "base-url", "described-by", "dot-files", "dumps", "hash", "keep-versions", "log-format", "max-delete", "max-delete-hold", "moved",
+	"archive", "base-url", "described-by", "dot-files", "dumps", "exclude", "hash", "keep-versions", "log-format", "max-delete", "max-delete-hold", "moved",
 	"package-every", "package-size", "page-size", "prefix", "retain", "set-described-by", "sitemap", "state", "state-file", "versions", "window",
 }
 

@@ -14,7 +14,7 @@ func TestFlags(t *testing.T) {
 	c, err := parseServe([]string{
 		"--listen=[::1]:80", "-base-url", "HTTPS://files.example.org/a/../é", "folder", "--prefix", "x/y.z",
 		"--hash", "md5,sha-256", "--page-size", "50000", "--rescan", "1h30m", "--max-delete", "12.5%", "--max-delete-hold", "0", "--state", "x.db", "--window", "1h", "--retain", "7d", "--archive", "730d",
-		"--dumps", "--package-size", "4GiB", "--package-every", "15m", "--keep-versions", "30d", "--versions", "v", "--sitemap", "--robots-resource-list", "--described-by", "urn:about", "--set-described-by", "urn:set", "--dot-files", "--pages=false", "--log-format", "json", "--access-log", "combined",
+		"--dumps", "--package-size", "4GiB", "--package-every", "15m", "--keep-versions", "30d", "--versions", "v", "--sitemap", "--robots-resource-list", "--described-by", "urn:about", "--set-described-by", "urn:set", "--dot-files", "--exclude", "*.bak", "--exclude", "litter", "--pages=false", "--log-format", "json", "--access-log", "combined",
 		"--hub", "own", "--hub-min-lease", "10s", "--hub-retry", "2s", "--hub-give-up", "1d", "--allow-callbacks", "10.0.0.0/8", "--websocket", "--client-header", "x-forwarded-for",
 	})
 	must(t, err)
@@ -28,7 +28,7 @@ func TestFlags(t *testing.T) {
 		},
 		sets: []setConfig{&folderConfig{
 			setSettings: setSettings{kind: "folder", rescan: 90 * time.Minute, maxDelete: 0.125, dumps: true, aboutSet: "urn:set"},
-			folder:      "folder", hash: "md5,sha-256", hashes: []string{"md5", "sha-256"}, keep: 30 * settings.Day, versions: "v", dotFiles: true, browse: true,
+			folder:      "folder", hash: "md5,sha-256", hashes: []string{"md5", "sha-256"}, keep: 30 * settings.Day, versions: "v", dotFiles: true, exclude: exclusions{"*.bak", "litter"}, browse: true,
 		}},
 	}
 	c.catalog, c.catalogs = nil, nil

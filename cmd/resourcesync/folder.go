@@ -35,6 +35,7 @@ type folderConfig struct {
 	keep     time.Duration // zero for no versions
 	versions string        // the folder for them; empty for one beside the state
 	dotFiles bool
+	exclude  exclusions
 	browse   bool // pages for folders
 }
 
@@ -46,6 +47,11 @@ func (f *folderConfig) declare(c *settings.Catalog) {
 				scan reads few files, but Destinations cannot verify copies, and files in packages are read twice.`},
 		settings.Setting{Name: "dot-files", Value: settings.Bool(&f.dotFiles),
 			Text: "Publish files and folders whose names begin with a dot as well."},
+		settings.Setting{Name: "exclude", Value: settings.Each(f.exclude.add), Without: "litter for a new state; files that are already listed stay", Also: []string{"ignore"},
+			Text: `A pattern for files and folders that must not be published, such as *.tmp, drafts/ (a folder) or
+				drafts/2026 (a path). litter stands for what systems and office programs leave behind, such as
+				Thumbs.db and ~$*; none excludes nothing. Listed files that a new pattern excludes are published as
+				deleted; these deletions are not held.`},
 		settings.Setting{Name: "browse", Value: settings.Bool(&f.browse), Default: "true", Group: settings.Lists,
 			Text: `Show folders to people: index.html if there is one, and otherwise a page that lists the published
 				files. Disable with --browse=false; folders are then answered 404.`},
@@ -69,6 +75,7 @@ func (c *folderConfig) check(site *siteConfig) error {
 	if c.hashes, err = splitHashes(c.hash); err != nil {
 		f.Add(err)
 	}
+	f.If(len(c.exclude) > 1 && slices.Contains(c.exclude, noPatterns), "exclude", "none excludes nothing; leave it out, or the patterns")
 	f.If(c.keep < 0, "keep-versions", "give a time such as 48h or 30d, or 0")
 	f.If(c.keep > 0 && !c.dumps, "keep-versions", "is for dumps; leave out --dumps=false")
 	f.If(c.keep > 0 && !slices.Contains(c.hashes, "sha-256"), "keep-versions", "identifies versions by sha-256; give --hash md5,sha-256")
@@ -151,21 +158,25 @@ func (c *folderConfig) identity(*siteConfig) (id scan.Identity, err error) {
 type folderSet struct {
 	*member
 	*folderConfig
-	dir    *dir.Dir
-	copies *versions.Store // nil if none are kept
-	sparse sparse.Log      // for lines that clients can cause
-	warned map[string]bool // reserved paths whose files have been logged
+	dir       *dir.Dir
+	excluding exclusions      // in force
+	copies    *versions.Store // nil if none are kept
+	sparse    sparse.Log      // for lines that clients can cause
+	warned    map[string]bool // reserved paths whose files have been logged
 }
 
-func (c *folderConfig) open(_ context.Context, m *member) (*content, error) {
+func (c *folderConfig) open(ctx context.Context, m *member) (_ *content, err error) {
 	s := &folderSet{member: m, folderConfig: c, warned: make(map[string]bool)}
-	o := &dir.Options{
-		Hashes:   c.hashes,
-		DotFiles: c.dotFiles,
-		Exclude:  s.excludes,
-		Logger:   m.log,
+	if s.excluding, err = c.exclude.of(ctx, m.stored); err != nil {
+		return nil, err
 	}
-	var err error
+	o := &dir.Options{
+		Hashes:          c.hashes,
+		DotFiles:        c.dotFiles,
+		ExcludePatterns: s.excluding.patterns(),
+		Exclude:         s.excludes,
+		Logger:          m.log,
+	}
 	if c.keep > 0 {
 		if s.copies, err = openVersions(c, m); err != nil {
 			return nil, err
@@ -203,6 +214,13 @@ func (s *folderSet) excludes(key string, isDir bool) bool {
 type folderOrigin struct {
 	*dir.Dir
 	set *folderSet
+}
+
+// Identity implements [scan.Identifier].
+func (o folderOrigin) Identity() scan.Identity {
+	id := o.Dir.Identity()
+	id.Excluded = o.set.excluding.record(id.Excluded)
+	return id
 }
 
 // Resources implements [scan.Origin].
