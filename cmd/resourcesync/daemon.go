@@ -90,12 +90,12 @@ func publish(ctx context.Context, c *siteConfig, load func() (*siteConfig, error
 		return err
 	}
 	defer site.Close()
-	var operators net.Listener
+	var atStatus net.Listener
 	if c.status != "" {
-		if operators, err = net.Listen("tcp", c.status); err != nil {
-			return settings.Errorf("--status: %w; give an address and port of this computer, as in --status 127.0.0.1:9090", err)
+		if atStatus, err = listenStatus(c.status); err != nil {
+			return err
 		}
-		defer operators.Close()
+		defer atStatus.Close()
 	}
 	screen := terminal.New(stderr)
 	log := newLogger(screen, c.logFormat)
@@ -129,7 +129,7 @@ func publish(ctx context.Context, c *siteConfig, load func() (*siteConfig, error
 	for _, m := range first.members {
 		m.log.Info("listening", "address", site.Addr().String(), "site", m.baseURL, m.content.from, "state", st.place)
 	}
-	return p.run(ctx, site, operators, reloads, load)
+	return p.run(ctx, site, atStatus, reloads, load)
 }
 
 // ServeHTTP serves the site with the current configuration.
@@ -148,7 +148,7 @@ func (p *daemon) enter() *publication {
 	return now
 }
 
-func (p *daemon) run(ctx context.Context, site, operators net.Listener, reloads <-chan os.Signal, load func() (*siteConfig, error)) error {
+func (p *daemon) run(ctx context.Context, site, atStatus net.Listener, reloads <-chan os.Signal, load func() (*siteConfig, error)) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		<-ctx.Done()
@@ -163,10 +163,9 @@ func (p *daemon) run(ctx context.Context, site, operators net.Listener, reloads 
 	if p.certificate != nil {
 		g.Go(func() error { p.certificate.Watch(ctx, p.log); return nil })
 	}
-	if operators != nil {
-		p.statusURL = "http://" + operators.Addr().String() + "/"
-		p.log.Info("status for operators", "url", p.statusURL)
-		status := &server.Server{Listener: operators, Handler: checkHost(c.status, p.operators())}
+	if atStatus != nil {
+		var status *server.Server
+		status, p.statusURL = newOperators(atStatus, c.status, p.log, operators(p.statusNow, p.collectors()...))
 		g.Go(func() error { return status.Run(ctx, p.log) })
 	}
 	if p.sockets != nil {

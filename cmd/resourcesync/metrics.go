@@ -1,37 +1,39 @@
 package main
 
 import (
-	"net/http"
-
 	client "github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/disk"
 )
 
-// operators returns the handler of the address in --status: the status at /, and the metrics
-// at /metrics.
-func (p *daemon) operators() http.Handler {
-	registry := client.NewRegistry()
-	registry.MustRegister(p.metrics, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+// collectors returns the metrics of the site.
+func (p *daemon) collectors() []client.Collector {
+	all := []client.Collector{p.metrics, disk.New(func() []disk.Place { return p.now.Load().disks() })}
 	if p.harvesters != nil {
-		registry.MustRegister(client.NewGaugeFunc(client.GaugeOpts{
+		all = append(all, client.NewGaugeFunc(client.GaugeOpts{
 			Name: "resourcesync_harvesters",
 			Help: "Harvesters with a request in the last 30 days, by agent and address; at most 1,000.",
 		}, func() float64 { return float64(p.harvesters.Len()) }))
 	}
 	if p.certificate != nil {
-		registry.MustRegister(client.NewGaugeFunc(client.GaugeOpts{
+		all = append(all, client.NewGaugeFunc(client.GaugeOpts{
 			Name: "resourcesync_certificate_expiry_timestamp_seconds",
 			Help: "Time at which the certificate of the site expires.",
 		}, func() float64 { return float64(p.certificate.Expires().Unix()) }))
 	}
-	metrics := promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 2})
-	mux := http.NewServeMux()
-	mux.HandleFunc("/", p.serveStatus)
-	mux.HandleFunc("/metrics", func(w http.ResponseWriter, r *http.Request) {
-		if isFreshGet(w, r) {
-			metrics.ServeHTTP(w, r)
+	return all
+}
+
+// disks returns where the state and the copies of Sources are. A state in PostgreSQL is on a disk
+// of its server.
+func (p *publication) disks() (all []disk.Place) {
+	if !p.state.shared {
+		all = append(all, disk.Place{Of: "state", Path: p.state.place})
+	}
+	for _, m := range p.members {
+		if c, ok := m.config.(*sourceConfig); ok {
+			all = append(all, disk.Place{Of: "copy", Set: m.name, Path: c.copy})
 		}
-	})
-	return mux
+	}
+	return all
 }

@@ -88,7 +88,7 @@ func TestQueryOfAnotherVersion(t *testing.T) {
 func TestPrintedStatus(t *testing.T) {
 	at := func(minutes int) time.Time { return time.Date(2026, 11, 22, 12, minutes, 0, 0, time.Local) }
 	s := status.Status{
-		Problems: []string{"deletions are held: 5 resources are missing", "hub \x1b]0;x\a"},
+		Health: status.Health{Problems: []string{"deletions are held: 5 resources are missing", "hub \x1b]0;x\a"}},
 		Set: status.Set{Files: new(int64(1234567)), Changed: at(0),
 			Scan: &status.Scan{Ended: at(29), Seconds: 1.25, Created: 1, Updated: 2, Unchanged: 1234564, Skipped: 3, Unreadable: 4},
 			Site: &sitemap.Status{Sitemaps: 3, Unchanged: 2, Foreign: 1, Withheld: map[string]int{"noindex": 7, "login": 2}, Oldest: at(10)},
@@ -149,7 +149,7 @@ func TestPrintedStatus(t *testing.T) {
 
 func TestPrintedStatusOfAFirstScan(t *testing.T) {
 	var b bytes.Buffer
-	s := status.Status{Healthy: true, Set: status.Set{Held: &status.Held{Files: 1, Confirmed: true}}}
+	s := status.Status{Health: status.Health{Healthy: true}, Set: status.Set{Held: &status.Held{Files: 1, Confirmed: true}}}
 	must(t, s.Print(terminal.New(&b), time.Now()))
 	for _, want := range []string{"Healthy\n", "nothing yet", "the next scan publishes them"} {
 		if !strings.Contains(b.String(), want) {

@@ -2,21 +2,19 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"net"
-	"net/http"
-	"net/netip"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
-	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 )
 
-const statusTimeout = 10 * time.Second
+// statusNow returns the status of the site, and a function that returns its page.
+func (p *daemon) statusNow(ctx context.Context) (any, status.Health, func() ([]byte, error)) {
+	now := p.now.Load()
+	s := now.status(ctx)
+	return s, s.Health, func() ([]byte, error) { return s.Page(now.base.Host, home(now.source), p.harvesters != nil) }
+}
 
 func (p *publication) status(ctx context.Context) status.Status {
 	var trouble []error
@@ -104,69 +102,4 @@ func texts(err error) []string {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// serveStatus serves the status, with 503 if there are problems: as a page to browsers,
-// and as JSON to other clients and at statusJSON.
-func (p *daemon) serveStatus(w http.ResponseWriter, r *http.Request) {
-	if !reqbody.None(w, r) {
-		return
-	}
-	if r.URL.Path != "/" && r.URL.Path != status.JSON {
-		http.NotFound(w, r)
-		return
-	}
-	if !isFreshGet(w, r) {
-		return
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), statusTimeout)
-	defer cancel()
-	now := p.now.Load()
-	s := now.status(ctx)
-	var body []byte
-	var err error
-	if r.URL.Path == "/" && strings.Contains(strings.Join(r.Header["Accept"], ","), "text/html") {
-		body, err = s.Page(now.base.Host, home(now.source), p.harvesters != nil)
-		status.Templates().SetHeaders(w.Header())
-	} else {
-		body, err = json.MarshalIndent(s, "", "  ")
-		body = append(body, '\n')
-		w.Header().Set("Content-Type", "application/json")
-	}
-	if err != nil {
-		panic(err) // the page is tested, and every value can be written as JSON
-	}
-	w.Header().Set("Vary", "Accept")
-	if !s.Healthy {
-		w.WriteHeader(http.StatusServiceUnavailable)
-	}
-	w.Write(body)
-}
-
-// checkHost has next answer requests for an IP address, for localhost, or for the
-// host in listen, the value of --status. A web page can point its own name at an
-// address of this computer and read the answers under that name (DNS rebinding); it
-// cannot make a browser send one of these.
-func checkHost(listen string, next http.Handler) http.Handler {
-	own, _, _ := net.SplitHostPort(listen) // which is listened to
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host := hostname(r.Host)
-		_, notAddress := netip.ParseAddr(host)
-		if notAddress == nil || host == "localhost" || own != "" && strings.EqualFold(host, own) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		if reqbody.None(w, r) {
-			http.Error(w, "The status is not public under this name. Use an IP address, localhost, or the name in --status.", http.StatusMisdirectedRequest)
-		}
-	})
-}
-
-// hostname returns the host in a Host header, without a port, brackets or a dot at
-// its end.
-func hostname(host string) string {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
 }

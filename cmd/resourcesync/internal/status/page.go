@@ -17,7 +17,7 @@ import (
 // JSON is the path of the status for programs. It ignores the Accept header.
 const JSON = "/status.json"
 
-//go:embed pages
+//go:embed all:pages
 var pages embed.FS
 
 var Templates = sync.OnceValue(func() *webpage.Templates {

@@ -14,11 +14,19 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
+// Health says whether there are problems, and which.
+type Health struct {
+	Healthy  bool     `json:"healthy"`
+	Problems []string `json:"problems,omitempty"`
+}
+
+// HasProblems reports whether there are problems.
+func (h *Health) HasProblems() bool { return !h.Healthy }
+
 // A Status describes a publication for operators. Values that cannot be read are
 // missing, and Problems has the errors.
 type Status struct {
-	Healthy  bool     `json:"healthy"`
-	Problems []string `json:"problems,omitempty"`
+	Health
 
 	// Of the set. If there are several, Files and Changed are those of all.
 	Set

@@ -19,15 +19,7 @@ import (
 // Print prints s for people, in tables.
 func (s *Status) Print(to *terminal.Screen, now time.Time) error {
 	p := &statusPrinter{now: now}
-	if s.Healthy {
-		fmt.Fprintln(to, to.Paint(terminal.Green, "Healthy"))
-	} else {
-		fmt.Fprintln(to, to.Paint(terminal.Red, "Problems"))
-		for _, problem := range s.Problems {
-			fmt.Fprintln(to, "  "+terminal.Printable(problem))
-		}
-	}
-	fmt.Fprintln(to)
+	s.Health.print(to)
 	p.set(&s.Set)
 	p.documents(s)
 	p.push(s)
@@ -53,6 +45,18 @@ func (s *Status) Print(to *terminal.Screen, now time.Time) error {
 	}
 	fmt.Fprintln(to)
 	return to.WriteTable(p.harvesters(s))
+}
+
+func (h *Health) print(to *terminal.Screen) {
+	if h.Healthy {
+		fmt.Fprintln(to, to.Paint(terminal.Green, "Healthy"))
+	} else {
+		fmt.Fprintln(to, to.Paint(terminal.Red, "Problems"))
+		for _, problem := range h.Problems {
+			fmt.Fprintln(to, "  "+terminal.Printable(problem))
+		}
+	}
+	fmt.Fprintln(to)
 }
 
 // A statusPrinter makes the tables of a status.

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	client "github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/server"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
+	"github.com/resourcesync-go/resourcesync/internal/reqbody"
+)
+
+const statusTimeout = 10 * time.Second
+
+// A statusFunc returns what JSON shows of a status, whether it has problems, and a function that
+// returns its page.
+type statusFunc func(ctx context.Context) (any, status.Health, func() ([]byte, error))
+
+// operators returns the handler of the address in --status: the status at /, and the metrics
+// at /metrics.
+func operators(now statusFunc, metrics ...client.Collector) *http.ServeMux {
+	registry := client.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(metrics...)
+	scrape := promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 2})
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", now.serve)
+	mux.HandleFunc("/metrics", func(w http.ResponseWriter, r *http.Request) {
+		if isFreshGet(w, r) {
+			scrape.ServeHTTP(w, r)
+		}
+	})
+	return mux
+}
+
+// listenStatus listens at the address of --status.
+func listenStatus(at string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", at)
+	if err != nil {
+		return nil, settings.Errorf("--status: %w; give an address and port of this computer, as in --status %s", err, defaultStatus)
+	}
+	return listener, nil
+}
+
+// newOperators returns the server of the address in --status, and logs its URL.
+func newOperators(listener net.Listener, at string, log *slog.Logger, handler http.Handler) (*server.Server, string) {
+	url := "http://" + listener.Addr().String() + "/"
+	log.Info("status for operators", "url", url)
+	return &server.Server{Listener: listener, Handler: checkHost(at, handler)}, url
+}
+
+// serve serves the status, with 503 if there are problems: as a page to browsers,
+// and as JSON to other clients and at statusJSON.
+func (now statusFunc) serve(w http.ResponseWriter, r *http.Request) {
+	if !reqbody.None(w, r) {
+		return
+	}
+	if r.URL.Path != "/" && r.URL.Path != status.JSON {
+		http.NotFound(w, r)
+		return
+	}
+	if !isFreshGet(w, r) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), statusTimeout)
+	defer cancel()
+	data, health, page := now(ctx)
+	var body []byte
+	var err error
+	if r.URL.Path == "/" && strings.Contains(strings.Join(r.Header["Accept"], ","), "text/html") {
+		body, err = page()
+		status.Templates().SetHeaders(w.Header())
+	} else {
+		body, err = json.MarshalIndent(data, "", "  ")
+		body = append(body, '\n')
+		w.Header().Set("Content-Type", "application/json")
+	}
+	if err != nil {
+		panic(err) // the page is tested, and every value can be written as JSON
+	}
+	w.Header().Set("Vary", "Accept")
+	if !health.Healthy {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	w.Write(body)
+}
+
+// checkHost has next answer requests for an IP address, for localhost, or for the
+// host in listen, the value of --status. A web page can point its own name at an
+// address of this computer and read the answers under that name (DNS rebinding); it
+// cannot make a browser send one of these.
+func checkHost(listen string, next http.Handler) http.Handler {
+	own, _, _ := net.SplitHostPort(listen) // which is listened to
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := hostname(r.Host)
+		_, notAddress := netip.ParseAddr(host)
+		if notAddress == nil || host == "localhost" || own != "" && strings.EqualFold(host, own) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if reqbody.None(w, r) {
+			http.Error(w, "The status is not public under this name. Use an IP address, localhost, or the name in --status.", http.StatusMisdirectedRequest)
+		}
+	})
+}
+
+// hostname returns the host in a Host header, without a port, brackets or a dot at
+// its end.
+func hostname(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+}
