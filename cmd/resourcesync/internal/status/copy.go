@@ -1,0 +1,210 @@
+package status
+
+import (
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+	"github.com/resourcesync-go/resourcesync/destination"
+	"github.com/resourcesync-go/resourcesync/internal/webpage"
+)
+
+// A CopyStatus describes a copy for operators.
+type CopyStatus struct {
+	Health
+	Copy Copy `json:"copy"`
+}
+
+// A Copy is what a process that keeps a copy in step knows about it.
+type Copy struct {
+	destination.Status
+
+	// BehindSeconds is 0 if the last run has left nothing to do, and otherwise the time since the
+	// copy was in sync. It is nil if that is unknown.
+	BehindSeconds *float64 `json:"behindSeconds,omitempty"`
+
+	// Dir is the folder or bucket of the copy, and Release the command that deletes the resources
+	// whose deletions are held.
+	Dir     string `json:"dir"`
+	Release string `json:"-"`
+}
+
+// Measure sets BehindSeconds.
+func (c *Copy) Measure(now time.Time) {
+	switch {
+	case c.InSync.IsZero():
+		c.BehindSeconds = nil
+	case c.Failures == 0 && c.Behind == 0:
+		c.BehindSeconds = new(float64)
+	default:
+		c.BehindSeconds = new(now.Sub(c.InSync).Seconds())
+	}
+}
+
+// A copyView is a copy as its page shows it: the data of pages/copy.html.
+type copyView struct {
+	*CopyStatus
+	Facts   []webpage.Fact
+	Figures []figures
+}
+
+// Next returns when something happens, in words.
+func (copyView) Next(page *webpage.Page, at time.Time) string { return in(at.Sub(page.Now)) }
+
+// Page returns the page of the status of a copy.
+func (s *CopyStatus) Page() ([]byte, error) {
+	c := &s.Copy
+	p := &webpage.Page{
+		Title: "Copy", Site: host(c.Source), Home: "/", Now: time.Now(),
+		Intro: "What this process copies, and how far behind the copy is.",
+		Nav:   []webpage.Link{{Text: "Source", URL: c.Source}, {Text: "Metrics", URL: "/metrics"}},
+		Raw:   JSON, RawType: "application/json",
+	}
+	p.Data = &copyView{CopyStatus: s, Facts: c.facts(p), Figures: c.figures(p)}
+	return Templates().Render("copy", p)
+}
+
+func host(source string) string {
+	u, err := url.Parse(source)
+	if err != nil {
+		return source
+	}
+	return u.Host
+}
+
+// behind says how far behind the copy is.
+func (c *Copy) behind() (text, note string) {
+	switch changes := plural(c.Behind, "change"); {
+	case c.InSync.IsZero() && c.Last == nil:
+		return changes, "so far; the first run has not ended"
+	case c.InSync.IsZero():
+		return changes, "or more; no run of this process has succeeded"
+	case *c.BehindSeconds == 0:
+		return "nothing", ""
+	case c.Behind == 0:
+		return "unknown", "because the last run failed"
+	default:
+		return changes, ""
+	}
+}
+
+func (c *Copy) facts(p *webpage.Page) []webpage.Fact {
+	facts := []webpage.Fact{{Name: "In sync", Value: "not yet"}}
+	if !c.InSync.IsZero() {
+		facts[0] = webpage.Fact{Name: "In sync", Value: p.Ago(c.InSync), Note: webpage.TimeText(c.InSync)}
+	}
+	text, note := c.behind()
+	facts = append(facts, webpage.Fact{Name: "Behind", Value: text, Note: note},
+		webpage.Fact{Name: "Resources", Value: webpage.Count(c.Resources)}, webpage.Fact{Name: "Size", Value: webpage.Bytes(c.Bytes)})
+	if !c.Until.IsZero() {
+		facts = append(facts, webpage.Fact{Name: "Has read changes up to", Value: p.Ago(c.Until), Note: webpage.TimeText(c.Until)})
+	}
+	switch {
+	case !c.Began.IsZero():
+		facts = append(facts, webpage.Fact{Name: "Next run", Value: "is running", Note: "since " + webpage.TimeText(c.Began)})
+	case !c.Next.IsZero():
+		facts = append(facts, webpage.Fact{Name: "Next run", Value: in(c.Next.Sub(p.Now)), Note: webpage.TimeText(c.Next)})
+	}
+	return facts
+}
+
+func (c *Copy) figures(p *webpage.Page) (all []figures) {
+	if g := c.Progress; !c.Began.IsZero() {
+		all = append(all, figures{"This run", "", append(numbers("Entries read", g.Listed, "To do", max(g.Pending, 0), "Done", g.Done), webpage.Fact{Name: "Received", Value: webpage.Bytes(g.Bytes)})})
+	}
+	if r := c.Last; r != nil {
+		facts := []webpage.Fact{{Name: "Ended", Value: p.Ago(c.Ended), Note: webpage.TimeText(c.Ended)}}
+		facts = append(facts, numbers("Created", r.Created, "Updated", r.Updated, "Deleted", r.Deleted, "Not copied", r.Failed)...)
+		facts = append(facts, webpage.Fact{Name: "Received", Value: webpage.Bytes(r.Received)})
+		for _, more := range []webpage.Fact{
+			{Name: "Packages", Value: r.Packages}, {Name: "Unused parts of dumps", Value: r.Unused},
+			{Name: "Cannot be verified", Value: r.Unverifiable}, {Name: "Deviations", Value: r.Deviations},
+		} {
+			if n := more.Value.(int64); n > 0 {
+				facts = append(facts, webpage.Fact{Name: more.Name, Value: webpage.Count(n)})
+			}
+		}
+		all = append(all, figures{"Last run", "", facts})
+	}
+	return all
+}
+
+// Print prints s for people, in tables.
+func (s *CopyStatus) Print(to *terminal.Screen, now time.Time) error {
+	s.Health.print(to)
+	c, p := &s.Copy, &statusPrinter{now: now}
+	p.fact("Source", terminal.Printable(c.Source))
+	p.fact("Copy", terminal.Printable(c.Dir))
+	p.fact("In sync", p.ago(c.InSync))
+	text, note := c.behind()
+	p.fact("Behind", append([]string{text}, nonempty(note)...)...)
+	p.fact("Resources", humanize.Comma(c.Resources), terminal.Bytes(c.Bytes))
+	if g := c.Progress; !c.Began.IsZero() {
+		p.fact("This run", "began "+p.ago(c.Began))
+		p.fact("", terminal.Count(g.Listed, "entries read"), terminal.Count(g.Done, "done"), terminal.Bytes(g.Bytes)+" received")
+	}
+	if r := c.Last; r != nil {
+		p.fact("Last run", "ended "+p.ago(c.Ended))
+		p.fact("", terminal.Count(r.Created, "created"), terminal.Count(r.Updated, "updated"), terminal.Count(r.Deleted, "deleted"), terminal.Count(r.Failed, "not copied"))
+	}
+	if !c.Next.IsZero() {
+		p.fact("Next run", p.ago(c.Next))
+	}
+	if r := c.Last; r != nil {
+		if r.Held > 0 {
+			p.fact("Held deletions", humanize.Comma(r.Held))
+		}
+		for _, pause := range r.Pauses {
+			p.fact("Pause", terminal.Printable(pause.Host), "until "+webpage.TimeText(pause.Until))
+		}
+	}
+	if err := to.WriteTable(&p.facts); err != nil || len(c.Channels) == 0 {
+		return err
+	}
+	fmt.Fprintln(to)
+	return to.WriteTable(p.channels(c.Channels))
+}
+
+// channels returns the table of the channels of a copy.
+func (p *statusPrinter) channels(channels []destination.ChannelStatus) *terminal.Table {
+	var t terminal.Table
+	t.Header("CHANNEL", "BY", "STATE", ">RECEIVED", "LAST", "ERROR")
+	for _, c := range channels {
+		state := terminal.Cell{Text: "open", Style: terminal.Green}
+		if !c.Open {
+			state = terminal.Cell{Text: "closed", Style: terminal.Red}
+		}
+		last := "-"
+		if !c.Last.IsZero() {
+			last = humanize.RelTime(c.Last, p.now, "ago", "from now")
+		}
+		t.Cells(terminal.Cell{Text: string(c.Capability)}, terminal.Cell{Text: c.By}, state,
+			terminal.Cell{Text: humanize.Comma(c.Received)}, terminal.Cell{Text: last}, terminal.Cell{Text: c.Error, Style: terminal.Red})
+	}
+	return &t
+}
+
+func nonempty(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return []string{text}
+}
+
+func plural(n int64, unit string) string {
+	if n != 1 {
+		unit += "s"
+	}
+	return webpage.Count(n) + " " + unit
+}
+
+// in returns the time until something happens, in words.
+func in(d time.Duration) string {
+	if d <= 0 {
+		return "now"
+	}
+	return "in " + lag(d)
+}
