@@ -32,9 +32,15 @@ type follower struct {
 
 func startFollower(t testing.TB, source, dir string, flags ...string) *follower {
 	t.Helper()
+	return startMirror(t, source, dir, append([]string{"--follow"}, flags...)...)
+}
+
+// startMirror starts a mirror that keeps running.
+func startMirror(t testing.TB, source, dir string, flags ...string) *follower {
+	t.Helper()
 	program, err := os.Executable()
 	must(t, err)
-	f := &follower{exec.CommandContext(t.Context(), program, append([]string{"mirror", source, dir, "--follow"}, flags...)...), newOutput(t)}
+	f := &follower{exec.CommandContext(t.Context(), program, append([]string{"mirror", source, dir}, flags...)...), newOutput(t)}
 	f.Env = append(os.Environ(), beMain+"=1")
 	f.Stdout, f.Stderr = f.stdout, f.stdout
 	must(t, f.Start())
@@ -118,7 +124,7 @@ func TestMirrorFollowKilled(t *testing.T) {
 	for i := range 100 {
 		write(t, filepath.Join(folder, fmt.Sprintf("f%d.txt", i)), sealed(random, 2000))
 	}
-	s := startReady(t, folder, loopback...)
+	s := startReady(t, folder, append([]string{"--max-delete", "100%"}, loopback...)...) // many kills take longer than creations offset deletions
 	network := newLossy(t)
 	dir := filepath.Join(t.TempDir(), "copy")
 	flags := []string{"--every", "1h", "--callback-listen", network.to, "--callback-url", network.URL}

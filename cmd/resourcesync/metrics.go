@@ -3,6 +3,7 @@ package main
 import (
 	client "github.com/prometheus/client_golang/prometheus"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/bucketurl"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/disk"
 )
 
@@ -36,4 +37,12 @@ func (p *publication) disks() (all []disk.Place) {
 		}
 	}
 	return all
+}
+
+// disks returns where the state and the copy are. A copy in a bucket has no disk.
+func (m *mirroring) disks() []disk.Place {
+	if bucketurl.Is(m.folder) {
+		return []disk.Place{{Of: "state", Path: m.state}}
+	}
+	return []disk.Place{{Of: "state", Path: m.folder}, {Of: "copy", Path: m.folder}}
 }

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -29,6 +30,13 @@ func mirrorSource(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	}
 	screen := terminal.New(stderr)
 	log := newLogger(screen, c.logFormat)
+	var atStatus net.Listener
+	if c.status != "" {
+		if atStatus, err = listenStatus(c.status); err != nil {
+			return err
+		}
+		defer atStatus.Close()
+	}
 	sink, closeSink, err := c.openSink(ctx)
 	if err != nil {
 		return settings.Errorf("%w", err)
@@ -48,29 +56,57 @@ func mirrorSource(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	if c.audit {
 		return c.runAudit(ctx, d, screen, stdout)
 	}
-	if c.follow {
-		return c.runFollow(ctx, d, log, screen, stdout)
+	m := &mirroring{mirrorConfig: c, Destination: d, log: log, screen: screen, stdout: stdout}
+	switch {
+	case c.status != "":
+		return m.withStatus(ctx, atStatus, m.run)
+	case c.follow || c.every > 0:
+		return m.run(ctx)
+	}
+	err = m.sync(ctx)
+	if ctx.Err() != nil {
+		return nil // the next one continues
+	}
+	return err
+}
+
+// A mirroring is a running command.
+type mirroring struct {
+	*mirrorConfig
+	*destination.Destination
+	log    *slog.Logger
+	screen *terminal.Screen
+	stdout io.Writer
+
+	metrics *copyMetrics              // nil without --status
+	next    atomic.Pointer[time.Time] // of the next run without Follow
+}
+
+// run keeps the copy in step until ctx ends.
+func (m *mirroring) run(ctx context.Context) error {
+	if m.follow {
+		return m.runFollow(ctx)
 	}
 	for {
-		err := c.runSync(ctx, d, screen, stdout)
-		if ctx.Err() != nil {
-			return nil // the next one continues
+		m.next.Store(new(time.Now().Add(m.every)))
+		if err := m.sync(ctx); err != nil && ctx.Err() == nil {
+			m.log.Warn("the copy is not up to date", "error", err)
 		}
-		if c.every == 0 {
-			return err
-		}
-		if err != nil {
-			log.Warn("the copy is not up to date", "error", err)
-		}
-		if background.Sleep(ctx, c.every) != nil {
-			return nil
+		m.next.Store(new(time.Now().Add(m.every)))
+		if background.Sleep(ctx, m.every) != nil {
+			return nil // the next process continues
 		}
 	}
 }
 
-func (c *mirrorConfig) runSync(ctx context.Context, d *destination.Destination, screen *terminal.Screen, stdout io.Writer) error {
-	report, err := d.Sync(ctx)
-	return c.result(report, err, screen, stdout)
+func (m *mirroring) sync(ctx context.Context) error { return m.report(m.Destination.Sync(ctx)) }
+
+// report prints a report, and returns an error if the copy is not up to date.
+func (m *mirroring) report(report *destination.Report, err error) error {
+	if m.metrics != nil {
+		m.metrics.count(report)
+	}
+	return m.result(report, err, m.screen, m.stdout)
 }
 
 // result prints a report, and returns an error if the copy is not up to date. A report of a run
@@ -99,21 +135,28 @@ func (c *mirrorConfig) result(report *destination.Report, err error, screen *ter
 			fmt.Fprintf(stdout, "%s cannot be verified: the Source states no times or hashes that would show a change, so each run requests them.\n", resources(report.Unverifiable))
 		}
 	}
-	switch {
-	case err != nil:
-		return err
-	case report.Held > 0:
-		return fmt.Errorf("the Source does not list %s of the copy any more%s, so their deletions are held; if that is intended, run it again with --max-delete 100%%", resources(report.Held), goneText(report.Gone, true))
-	case report.Failed > 0:
-		return fmt.Errorf("%s could not be copied; %s", resources(report.Failed), whenAgain(report))
-	case len(report.Gone) > 0:
-		return errors.New(goneText(report.Gone, false))
+	if problems := c.problems(report); err == nil && len(problems) > 0 {
+		return errors.New(problems[0])
 	}
-	return nil
+	return err
+}
+
+// problems returns what keeps a copy from being up to date after a run that has read the Source.
+func (c *mirrorConfig) problems(report *destination.Report) (all []string) {
+	if report.Held > 0 {
+		all = append(all, fmt.Sprintf("the Source no longer lists %s of the copy%s, so their deletions are held; if that is intended, run it again with --max-delete 100%%", resources(report.Held), goneText(report.Gone, true)))
+	}
+	if report.Failed > 0 {
+		all = append(all, fmt.Sprintf("%s could not be copied; %s", resources(report.Failed), c.whenAgain(report)))
+	}
+	if text := goneText(report.Gone, false); text != "" {
+		all = append(all, text)
+	}
+	return all
 }
 
 // whenAgain says how to copy resources that could not be copied.
-func whenAgain(report *destination.Report) string {
+func (c *mirrorConfig) whenAgain(report *destination.Report) string {
 	var advice []string
 	if p := report.Private; p.IsValid() {
 		advice = append(advice, fmt.Sprintf("some are at private addresses such as %s: if the Source may lead there, run it again with --allow-addresses %s", p, netip.PrefixFrom(p.WithZone(""), p.BitLen())))
@@ -122,7 +165,11 @@ func whenAgain(report *destination.Report) string {
 		p := report.Pauses[0]
 		advice = append(advice, fmt.Sprintf("%s has asked for a pause (Retry-After), so run it again after %s", p.Host, p.Until.Format(time.RFC3339)))
 	}
-	if len(advice) == 0 {
+	switch {
+	case len(advice) > 0:
+	case c.follow || c.every > 0:
+		return "the next run tries again"
+	default:
 		return "run it again to retry"
 	}
 	return strings.Join(advice, "; ")
@@ -153,9 +200,9 @@ func goneText(gone []destination.GoneSet, held bool) string {
 	case held:
 		return fmt.Sprintf(", including all of the set %s%s", terminal.Printable(gone[0].URI), more)
 	case gone[0].After.IsZero():
-		return fmt.Sprintf("the Source does not name the set %s%s any more, and its %s stay in the copy: %s", terminal.Printable(gone[0].URI), more, resources(gone[0].Resources), gone[0].Reason)
+		return fmt.Sprintf("the Source no longer names the set %s%s, and its %s stay in the copy: %s", terminal.Printable(gone[0].URI), more, resources(gone[0].Resources), gone[0].Reason)
 	}
-	return fmt.Sprintf("the Source does not name the set %s%s any more; its %s stay in the copy until mirror has run again after %s", terminal.Printable(gone[0].URI), more, resources(gone[0].Resources), gone[0].After.Format(time.RFC3339))
+	return fmt.Sprintf("the Source no longer names the set %s%s; its %s stay in the copy until mirror has run again after %s", terminal.Printable(gone[0].URI), more, resources(gone[0].Resources), gone[0].After.Format(time.RFC3339))
 }
 
 // resources returns a number of resources as text.
@@ -175,7 +222,9 @@ func (c *mirrorConfig) warn(screen *terminal.Screen, count int64, first []destin
 	for _, d := range first {
 		log.Warn("the Source deviates from the specification", "document", d.Document, "line", d.Line, "column", d.Column, "rule", d.Rule, "section", d.Section)
 	}
-	log.Warn("the documents of the Source were read in spite of deviations", "deviations", count)
+	if more := count - int64(len(first)); more > 0 {
+		log.Warn("the Source deviates from the specification in further places", "deviations", more)
+	}
 }
 
 // A mirrorProgress reports progress: on a terminal continuously, otherwise once a minute

@@ -24,6 +24,7 @@ type mirrorConfig struct {
 	moved, rebuild, replace bool
 	maxDelete               float64
 	every                   time.Duration
+	status                  string
 	dumps, logFormat, only  string
 	name                    string // for the operators of the Source
 }
@@ -69,6 +70,11 @@ func (m *mirrorConfig) declare(c *settings.Catalog) {
 			Text: "With --rebuild, replace files in the places of resources whose contents differ."},
 		settings.Setting{Name: "state-folder", Value: settings.Text(&m.state), Without: "none; the state of a copy in a folder is in that folder", Group: settings.State, Offer: completion.Values{Folders: true},
 			Text: "The folder of this computer with the state of a copy in a bucket."},
+		settings.Setting{Name: "status", Value: settings.Text(&m.status),
+			Text: `An address and port with a status page for operators, such as 127.0.0.1:8082, with --follow or
+				--every: how far behind the copy is, what failed, held deletions, channels, pauses, and the next run.
+				It is HTML for browsers and JSON for programs, and has /healthz and /metrics too. Restrict it to this
+				computer or your own network.`},
 		settings.Setting{Name: "use-dumps", Value: settings.Choice(&m.dumps, "auto", "always", "never"), Default: "auto", Group: settings.Dumps,
 			Text: `Whether Resource Dumps and Change Dumps are used. With auto, a package is downloaded if that costs
 				less than requests for the needed resources in it; with always, whenever it has a needed resource;
@@ -97,6 +103,7 @@ func (m *mirrorConfig) check() error {
 	f.If(m.moved && (m.audit || m.rebuild), "moved", "excludes --audit and --rebuild")
 	f.If(m.rebuild && (m.audit || m.every > 0 || m.follow), "rebuild", "excludes --audit, --every and --follow")
 	f.If(m.replace && !m.rebuild, "replace", "needs --rebuild")
+	f.If(m.status != "" && !m.follow && m.every == 0, "status", "needs --follow or --every, because a run that ends at once has no status; its output and exit status say what it did")
 	f.If(m.callbackListen != "" && !m.follow, "callback-listen", "needs --follow")
 	f.If(m.callbackURL != "" && !m.follow, "callback-url", "needs --follow")
 	f.If(m.name != "" && !copyname.Valid(m.name), "name", "give %s", copyname.Rule)

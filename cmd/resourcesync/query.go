@@ -45,8 +45,20 @@ func showStatus(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var s status.Status
-	if err := json.Unmarshal(body, &s); err != nil {
+	var kind struct{ Copy json.RawMessage }
+	var s interface {
+		Print(*terminal.Screen, time.Time) error
+		HasProblems() bool
+	} = new(status.Status)
+	unhealthy := errUnhealthy
+	err = json.Unmarshal(body, &kind)
+	if kind.Copy != nil {
+		s, unhealthy = new(status.CopyStatus), errCopyUnhealthy
+	}
+	if err == nil {
+		err = json.Unmarshal(body, s)
+	}
+	if err != nil {
 		return fmt.Errorf("the status at %s cannot be read: %w; is it that of another version?", at, err)
 	}
 	if c.json {
@@ -54,13 +66,16 @@ func showStatus(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	} else {
 		err = s.Print(terminal.New(stdout), time.Now())
 	}
-	if err == nil && !s.Healthy {
-		err = errUnhealthy
+	if err == nil && s.HasProblems() {
+		err = unhealthy
 	}
 	return err
 }
 
-var errUnhealthy = errors.New("the Source has problems; docs/operations.md says what to do about them")
+var (
+	errUnhealthy     = errors.New("the Source has problems; docs/operations/troubleshoot.md says what to do about them")
+	errCopyUnhealthy = errors.New("the copy has problems; docs/mirror.md says what to do about them")
+)
 
 type queryConfig struct{ json bool }
 
@@ -95,7 +110,7 @@ func queryStatus(ctx context.Context, at string) ([]byte, error) {
 	req.Header.Set("Accept", "application/json")
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("no status: %w; start serve or proxy with --status %s, or name the address that it has", err, u.Host)
+		return nil, fmt.Errorf("no status: %w; start serve, proxy or mirror with --status %s, or name the address that it has", err, u.Host)
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxStatus))

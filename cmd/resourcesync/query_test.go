@@ -62,7 +62,7 @@ func TestQuery(t *testing.T) {
 		t.Errorf("the site: %d %s\n%s", code, stderr, stdout)
 	}
 	s.stop()
-	if code, stdout, stderr = query(t, at); code != 1 || stdout != "" || !strings.Contains(stderr, "start serve or proxy with --status "+at) {
+	if code, stdout, stderr = query(t, at); code != 1 || stdout != "" || !strings.Contains(stderr, "start serve, proxy or mirror with --status "+at) {
 		t.Errorf("stopped: %d %s\n%s", code, stderr, stdout)
 	}
 }

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/bucketurl"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/disk"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
+)
+
+// withStatus serves the status of the copy at the address in --status while run runs.
+func (m *mirroring) withStatus(ctx context.Context, listener net.Listener, run func(context.Context) error) error {
+	m.metrics = newCopyMetrics(m)
+	mux := operators(m.statusNow, m.metrics, disk.New(m.disks))
+	mux.Handle("/healthz", &healthHandler{log: m.log, notes: func() []string { return nil }, check: func(context.Context) error {
+		var all []error
+		for _, problem := range m.copyStatus().Problems {
+			all = append(all, errors.New(problem))
+		}
+		return errors.Join(all...)
+	}})
+	server, _ := newOperators(listener, m.mirrorConfig.status, m.log, mux)
+	return serveWhile(ctx, server, m.log, run)
+}
+
+func (m *mirroring) statusNow(context.Context) (any, status.Health, func() ([]byte, error)) {
+	s := m.copyStatus()
+	return s, s.Health, s.Page
+}
+
+// copyStatus describes the copy. A copy has problems if the last run has failed or left something
+// undone; a first run that has not ended is not a problem.
+func (m *mirroring) copyStatus() *status.CopyStatus {
+	s := &status.CopyStatus{Copy: status.Copy{Status: m.Destination.Status(), Dir: m.folder, Release: m.release()}}
+	c := &s.Copy
+	if next := m.next.Load(); next != nil {
+		c.Next = *next
+	}
+	c.Measure(time.Now())
+	if c.Error != "" {
+		s.Problems = append(s.Problems, "the last run failed: "+strings.ReplaceAll(c.Error, "\n", "; "))
+	}
+	if c.Last != nil {
+		s.Problems = append(s.Problems, m.problems(c.Last)...)
+	}
+	s.Healthy = len(s.Problems) == 0
+	return s
+}
+
+// release returns the command that carries out held deletions.
+func (c *mirrorConfig) release() string {
+	words := []string{"resourcesync", "mirror", settings.ShellWord(c.source), settings.ShellWord(c.folder)}
+	if bucketurl.Is(c.folder) {
+		words = append(words, "--state-folder", settings.ShellWord(c.state))
+	}
+	return strings.Join(append(words, "--max-delete", "100%"), " ")
+}
