@@ -1,10 +1,13 @@
 package main
 
 import (
+	"time"
+
 	client "github.com/prometheus/client_golang/prometheus"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/bucketurl"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/disk"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
 // collectors returns the metrics of the site.
@@ -15,6 +18,12 @@ func (p *daemon) collectors() []client.Collector {
 			Name: "resourcesync_harvesters",
 			Help: "Harvesters with a request in the last 30 days, by agent and address; at most 1,000.",
 		}, func() float64 { return float64(p.harvesters.Len()) }))
+		for name, longer := range map[string]time.Duration{"1h": time.Hour, "1d": settings.Day} {
+			all = append(all, client.NewGaugeFunc(client.GaugeOpts{
+				Name: "resourcesync_harvesters_behind", ConstLabels: client.Labels{"longer_than": name},
+				Help: "Harvesters that have lacked a change for longer than an hour or a day.",
+			}, func() float64 { return float64(p.harvesters.Behind(longer)) }))
+		}
 	}
 	if p.certificate != nil {
 		all = append(all, client.NewGaugeFunc(client.GaugeOpts{

@@ -135,6 +135,9 @@ func (p *publication) runSource(ctx context.Context) error {
 			return nil
 		})
 	}
+	if p.harvesters != nil {
+		g.Go(func() error { p.watchHarvesters(ctx); return nil })
+	}
 	return g.Wait()
 }
 

@@ -128,8 +128,8 @@ func TestPrintedStatus(t *testing.T) {
   Held deletions  5,000, since 22 Nov 2026, 12:05:00 UTC, until 22 Nov 2026, 12:50:00 UTC
   Documents       0 rendered, 98,765 from the cache, 0 refused, 0 failed
   Packages        0 sent, 0 aborted
-  Subscriptions   12, 3 waiting, 1 failing
-  Oldest waiting  2026-11-22 12:28:00 (2 minutes ago)
+  Subscriptions   12 (3 waiting, 1 failing)
+  Oldest waiting  22 Nov 2026, 12:28:00 UTC (2 minutes ago)
   WebSockets      4 connected
 
   TOPIC                           NEWEST  HUB                         BEHIND  FAILURES  LOST  ERROR

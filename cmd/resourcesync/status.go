@@ -3,10 +3,15 @@ package main
 import (
 	"context"
 	"errors"
+	"net/url"
 	"slices"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
+	"github.com/resourcesync-go/resourcesync/internal/background"
+	"github.com/resourcesync-go/resourcesync/topic"
+	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
 // statusNow returns the status of the site, and a function that returns its page.
@@ -34,23 +39,102 @@ func (p *publication) status(ctx context.Context) status.Status {
 	} else if len(now.Topics) > 0 {
 		s.Push = &now
 	}
-	if hub := p.source.Hub(); hub != nil {
-		now, err := hub.Status(ctx)
-		trouble = append(trouble, err)
-		if err == nil {
-			s.Hub = &now
-		}
-	}
+	var err error
+	s.Hub, s.Subscriptions, err = p.subscriptions(ctx, s.Push)
+	trouble = append(trouble, err)
 	if p.sockets != nil {
 		s.WebSockets = new(p.sockets.Clients())
 	}
 	if p.harvesters != nil {
+		trouble = append(trouble, p.seeNewest(ctx))
 		for _, h := range p.harvesters.Recent(status.ShownHarvesters) {
-			s.Harvesters = append(s.Harvesters, status.Harvester{Harvester: h, Behind: status.Behind(h.Until, s.Changed)})
+			lag, known, inSync := p.harvesters.Lag(&h, time.Now())
+			shown := status.Harvester{Harvester: h, InSync: inSync}
+			if known {
+				shown.Behind = new(lag.Seconds())
+			}
+			s.Harvesters = append(s.Harvesters, shown)
 		}
 	}
 	s.Problems = texts(errors.Join(append(trouble, p.health(ctx))...))
 	s.Healthy = len(s.Problems) == 0
+	return s
+}
+
+// watchHarvesters tells the log of harvesters what changes, until ctx ends. It takes at most a
+// fiftieth of the time.
+func (p *publication) watchHarvesters(ctx context.Context) {
+	for {
+		began := time.Now()
+		push, err := p.source.PushStatus(ctx)
+		if err == nil {
+			_, _, err = p.subscriptions(ctx, &push)
+		}
+		err = errors.Join(err, p.seeNewest(ctx))
+		if err != nil && ctx.Err() == nil {
+			p.log.Debug("the progress of harvesters cannot be determined", "error", err)
+		}
+		if background.Sleep(ctx, max(harvestersEvery, 50*time.Since(began))) != nil {
+			return
+		}
+	}
+}
+
+// harvestersEvery is the interval at which the newest changes are compared with what harvesters have.
+const harvestersEvery = 30 * time.Second
+
+// seeNewest tells the log of harvesters the newest changes.
+func (p *publication) seeNewest(ctx context.Context) error {
+	sets, err := p.source.SetStatus(ctx)
+	for _, set := range sets {
+		p.harvesters.See(set.Set, set.Changed)
+	}
+	return err
+}
+
+// subscriptions returns the status of the hub and its subscriptions that need attention first, and
+// tells the log of harvesters what callbacks have accepted. push may be nil.
+func (p *publication) subscriptions(ctx context.Context, push *topic.Status) (*hub.Status, []status.Subscription, error) {
+	own := p.source.Hub()
+	if own == nil {
+		return nil, nil, nil
+	}
+	topics := make(map[string]*topic.TopicStatus)
+	if push != nil {
+		for i, t := range push.Topics {
+			topics[t.Topic] = &push.Topics[i]
+		}
+	}
+	var worst status.Worst
+	now, err := own.Inspect(ctx, func(sub hub.Subscription) {
+		if t := topics[sub.Topic]; t != nil && sub.Expires.After(time.Now()) {
+			worst.Add(p.subscription(&sub, t))
+		}
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return &now, worst.First(), nil
+}
+
+// subscription describes a subscription to a topic.
+func (p *publication) subscription(sub *hub.Subscription, t *topic.TopicStatus) status.Subscription {
+	s := status.Subscription{
+		Set: t.Set, Capability: t.Capability, Expires: sub.Expires, Delivered: sub.Delivered, LastSuccess: sub.LastDelivered,
+		Pending: max(t.Newest-sub.Taken, 0), GivenUp: sub.GivenUp,
+		Failures: sub.Failures, FailingSince: sub.FailingSince, LastError: sub.LastError, Next: sub.Retry,
+	}
+	if u, err := url.Parse(sub.Callback); err == nil {
+		s.Host = u.Host
+	}
+	if p.harvesters == nil {
+		return s
+	}
+	s.Agent, s.Address, _ = p.harvesters.Subscriber(sub.Topic, sub.Callback)
+	// After a notification that was given up, the callback lacks changes, even if it accepts later ones.
+	if t.Capability == resourcesync.ChangeNotification && sub.GivenUp == 0 && s.Pending == 0 {
+		p.harvesters.Accepted(sub.Topic, sub.Callback, t.Set, t.Until)
+	}
 	return s
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
+	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
 // JSON is the path of the status for programs. It ignores the Accept header.
@@ -79,7 +80,7 @@ func (s *Status) Page(site, source string, remembers bool) ([]byte, error) {
 func (s *Status) facts(p *webpage.Page) []webpage.Fact {
 	facts := s.Set.facts(p)
 	if s.Hub != nil {
-		facts = append(facts, webpage.Fact{Name: "Subscriptions", Value: webpage.Count(int64(s.Hub.Subscriptions))})
+		facts = append(facts, webpage.Fact{Name: "Subscriptions", Value: subscriptions(s.Hub)})
 	}
 	if s.WebSockets != nil {
 		facts = append(facts, webpage.Fact{Name: "WebSockets", Value: webpage.Count(int64(*s.WebSockets))})
@@ -172,6 +173,14 @@ func (s *Status) totals() []figures {
 		"Packages sent", c.Sent, "Packages aborted", c.Broken, "Entries left out", c.LeftOut, "Fields left out", c.Dropped)
 	documents = append(documents, webpage.Fact{Name: "Cache", Value: webpage.Bytes(c.CacheBytes)}, webpage.Fact{Name: "Plans of packages", Value: webpage.Bytes(c.PlanBytes)})
 	return []figures{{"Documents", "Totals since the start.", documents}}
+}
+
+// subscriptions returns the number of subscriptions, and of those that need attention.
+func subscriptions(h *hub.Status) string {
+	if h.Waiting == 0 && h.Failing == 0 {
+		return grouped(h.Subscriptions)
+	}
+	return fmt.Sprintf("%s (%s waiting, %s failing)", grouped(h.Subscriptions), grouped(h.Waiting), grouped(h.Failing))
 }
 
 // numbers returns facts from alternating names and integers.

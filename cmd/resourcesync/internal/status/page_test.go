@@ -5,23 +5,7 @@ import (
 	"time"
 )
 
-func TestBehind(t *testing.T) {
-	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	for _, test := range []struct {
-		read, newest time.Time
-		want         float64
-	}{
-		{time.Time{}, at, -1},
-		{at, time.Time{}, -1},
-		{at, at, 0},
-		{at.Add(time.Second), at, 0},
-		{at.Add(-90 * time.Second), at, 90},
-	} {
-		got := Behind(test.read, test.newest)
-		if (got == nil) != (test.want < 0) || got != nil && *got != test.want {
-			t.Errorf("%v of %v: %v, expected %v", test.read, test.newest, got, test.want)
-		}
-	}
+func TestLag(t *testing.T) {
 	for d, want := range map[time.Duration]string{time.Second: "less than a minute", time.Minute: "1 minute", 119 * time.Minute: "1 hour", 47 * time.Hour: "1 day", 48 * time.Hour: "2 days", 24 * 400 * time.Hour: "400 days"} {
 		if got := lag(d); got != want {
 			t.Errorf("%v: %s, expected %s", d, got, want)

@@ -37,6 +37,9 @@ type Status struct {
 	Hub        *hub.Status     `json:"hub,omitempty"`
 	WebSockets *int            `json:"webSockets,omitempty"` // connected clients
 
+	// Subscriptions are those at the built-in hub that need attention first, 100 at most.
+	Subscriptions []Subscription `json:"subscriptions,omitempty"`
+
 	// Harvesters are those with the newest requests to this process, 100 at most.
 	Harvesters []Harvester `json:"harvesters,omitempty"`
 }
@@ -76,6 +79,10 @@ type Harvester struct {
 	// Behind is the time for which it has lacked a change of a set that it reads, in seconds: 0 if
 	// it has read all, nil if unknown.
 	Behind *float64 `json:"behindSeconds,omitempty"`
+
+	// InSync means that it must have all changes: it has read a Resource List and the changes from
+	// there, or its callback has accepted all notifications.
+	InSync bool `json:"inSync,omitempty"`
 }
 
 // ShownHarvesters is the maximum number of harvesters in a status.
@@ -104,12 +111,4 @@ func (s *Status) Add(other *Set) {
 	if other.Changed.After(s.Changed) {
 		s.Changed = other.Changed
 	}
-}
-
-// Behind returns how far a reader of the changes up to a time is behind, in seconds.
-func Behind(read, newest time.Time) *float64 {
-	if read.IsZero() || newest.IsZero() {
-		return nil
-	}
-	return new(max(0, newest.Sub(read).Seconds()))
 }

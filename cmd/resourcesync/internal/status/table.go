@@ -40,6 +40,12 @@ func (s *Status) Print(to *terminal.Screen, now time.Time) error {
 			return err
 		}
 	}
+	if len(s.Subscriptions) > 0 {
+		fmt.Fprintln(to)
+		if err := to.WriteTable(p.subscriptions(s)); err != nil {
+			return err
+		}
+	}
 	if len(s.Harvesters) == 0 {
 		return nil
 	}
@@ -154,7 +160,7 @@ func (p *statusPrinter) repository(s *oaipmh.Status) {
 // push adds the facts about subscribers.
 func (p *statusPrinter) push(s *Status) {
 	if h := s.Hub; h != nil {
-		p.fact("Subscriptions", humanize.Comma(int64(h.Subscriptions)), terminal.Count(h.Waiting, "waiting"), terminal.Count(h.Failing, "failing"))
+		p.fact("Subscriptions", subscriptions(h))
 		if !h.OldestWaiting.IsZero() {
 			p.fact("Oldest waiting", p.ago(h.OldestWaiting))
 		}
@@ -193,12 +199,18 @@ func (p *statusPrinter) harvesters(s *Status) *terminal.Table {
 		behind := "unknown"
 		switch {
 		case h.Behind == nil:
+		case h.InSync:
+			behind = "in sync"
 		case *h.Behind == 0:
-			behind = "up to date"
+			behind = "has read all"
 		default:
 			behind = lag(time.Duration(*h.Behind * float64(time.Second)))
 		}
-		t.Row(cmp.Or(shortened(h.Agent), "-"), h.Address, humanize.RelTime(h.Last, p.now, "ago", "from now"),
+		address := h.Address
+		if h.NameFirstAt != "" {
+			address += " (name first at " + h.NameFirstAt + ")"
+		}
+		t.Row(cmp.Or(h.Name, shortened(h.Agent), "-"), address, humanize.RelTime(h.Last, p.now, "ago", "from now"),
 			humanize.Comma(int64(h.Requests)), terminal.Bytes(h.Bytes), documentName(h.Document), behind)
 	}
 	return &t
