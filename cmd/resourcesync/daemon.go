@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -35,7 +36,10 @@ type daemon struct {
 	sockets    *websocket.Server   // nil if there are none
 	metrics    *prometheus.Metrics // nil without --status
 	harvesters *harvesters.Log     // nil if they are not remembered
-	healthz    *healthHandler
+	// harvestersNote is the name of the harvesters in the state, which keeps them if keeps is set.
+	harvestersNote string
+	keeps          bool
+	healthz        *healthHandler
 	// certificate is the certificate of the site; nil for http.
 	certificate *server.Certificate
 	statusURL   string // "" if there is none
@@ -58,9 +62,6 @@ func newDaemon(c *siteConfig, st *state, screen *terminal.Screen, log *slog.Logg
 	}
 	if c.status != "" { // operators have an address
 		p.metrics = prometheus.New()
-		if c.harvests {
-			p.harvesters = harvesters.New()
-		}
 	}
 	if c.tlsCert != "" {
 		if p.certificate, err = server.NewCertificate(c.tlsCert, c.tlsKey); err != nil {
@@ -116,6 +117,9 @@ func publish(ctx context.Context, c *siteConfig, load func() (*siteConfig, error
 		return err
 	}
 	p.stdout = stdout
+	if err := p.openHarvesters(ctx, c); err != nil {
+		return refuseState(st.place, err)
+	}
 	first, err := newPublication(ctx, p, c, nil)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -129,8 +133,15 @@ func publish(ctx context.Context, c *siteConfig, load func() (*siteConfig, error
 	for _, m := range first.members {
 		m.log.Info("listening", "address", site.Addr().String(), "site", m.baseURL, m.content.from, "state", st.place)
 	}
-	return p.run(ctx, site, atStatus, reloads, load)
+	err = p.run(ctx, site, atStatus, reloads, load)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), closingTime)
+	defer cancel()
+	p.saveHarvesters(last)
+	return err
 }
+
+// closingTime is the time for what is saved at the end.
+const closingTime = 5 * time.Second
 
 // ServeHTTP serves the site with the current configuration.
 func (p *daemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -170,6 +181,9 @@ func (p *daemon) run(ctx context.Context, site, atStatus net.Listener, reloads <
 	}
 	if p.sockets != nil {
 		g.Go(func() error { return p.sockets.Run(ctx, p.state.log) })
+	}
+	if p.keeps {
+		g.Go(func() error { p.keepHarvesters(ctx); return nil })
 	}
 	g.Go(func() error { return p.runPublications(ctx, reloads, load) })
 	return g.Wait()

@@ -42,6 +42,8 @@ type siteConfig struct {
 	push      pushConfig
 	status    string // the address to answer operators at; empty for none
 	harvests  bool   // operators see who harvests
+	keepsThem bool   // harvesters, in the state
+	shortens  bool   // their addresses
 	logFormat string
 	accessLog string // the format; none for no access log
 
@@ -87,6 +89,7 @@ func (c *siteConfig) checkSite() error {
 	f.If(!isAddress(c.listen), "listen", "give an address and a port, such as 127.0.0.1:8081")
 	f.If(c.status != "" && !isAddress(c.status), "status", "give an address and a port of this computer, such as 127.0.0.1:9090")
 	f.If(isAddress(c.listen) && isSame(c.status, c.listen), "status", "--listen has this address and port; give another port")
+	f.If(c.keepsThem && (c.status == "" || !c.harvests), "harvesters-keep", "needs --status, which shows them, and excludes --harvesters=false")
 	f.If(c.pageSize < 1 || c.pageSize > rsxml.MaxEntries, "page-size", "a page has 1 to %d entries", rsxml.MaxEntries)
 	f.If(strings.Contains(c.state, "://") && !c.stateIsPostgres(), "state", "give a file, or a database of PostgreSQL as in postgres://user@host/database")
 	if err := settings.CheckAddress(c.state); err != nil {

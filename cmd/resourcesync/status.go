@@ -18,7 +18,7 @@ import (
 func (p *daemon) statusNow(ctx context.Context) (any, status.Health, func() ([]byte, error)) {
 	now := p.now.Load()
 	s := now.status(ctx)
-	return s, s.Health, func() ([]byte, error) { return s.Page(now.base.Host, home(now.source), p.harvesters != nil) }
+	return s, s.Health, func() ([]byte, error) { return s.Page(now.base.Host, home(now.source), p.harvesters != nil, p.keeps) }
 }
 
 func (p *publication) status(ctx context.Context) status.Status {

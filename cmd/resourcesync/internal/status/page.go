@@ -40,6 +40,7 @@ type statusView struct {
 	Figures    []figures // the state of scans and of the hub
 	Totals     []figures // since the start
 	Remembers  bool      // harvesters
+	Keeps      bool      // harvesters, in the state
 	Harvesters []harvesterView
 }
 
@@ -56,15 +57,15 @@ type harvesterView struct {
 }
 
 // Page returns the page of the status of a site, with a link to the page of its Source.
-// remembers says whether harvesters are remembered.
-func (s *Status) Page(site, source string, remembers bool) ([]byte, error) {
+// remembers says whether harvesters are remembered, and keeps whether the state keeps them.
+func (s *Status) Page(site, source string, remembers, keeps bool) ([]byte, error) {
 	p := &webpage.Page{
 		Title: "Status", Site: site, Home: "/", Now: time.Now(),
 		Intro: "What this process publishes, and how it is doing.",
 		Nav:   []webpage.Link{{Text: "Source", URL: source}, {Text: "Metrics", URL: "/metrics"}},
 		Raw:   JSON, RawType: "application/json",
 	}
-	v := &statusView{Status: s, Remembers: remembers, Facts: s.facts(p), Figures: s.figures(p), Totals: s.totals()}
+	v := &statusView{Status: s, Remembers: remembers, Keeps: keeps, Facts: s.facts(p), Figures: s.figures(p), Totals: s.totals()}
 	for _, h := range s.Harvesters {
 		view := harvesterView{Harvester: h, Read: documentName(h.Document)}
 		if h.Behind != nil && *h.Behind > 0 {
