@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -66,6 +67,10 @@ func (c *bucketConfig) check(*siteConfig) (err error) {
 		f.Add(settings.Fault("uri", "%w", err))
 	}
 	return f.Err()
+}
+
+func (c *bucketConfig) question() string {
+	return fmt.Sprintf("Does the bucket %s have all of its objects?", c.at)
 }
 
 func (c *bucketConfig) stateName() string { return "objects" }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
 	"log/slog"
@@ -113,7 +114,15 @@ func (c *folderConfig) verify() error {
 	case !info.IsDir():
 		return settings.Fault("folder", "this is a file; give the folder that it is in")
 	}
-	return nil
+	folder, err := os.Open(c.folder)
+	if err != nil {
+		return settings.Fault("folder", "%w; let the user of this process read the folder and its files", paths.Reason(err))
+	}
+	return folder.Close()
+}
+
+func (c *folderConfig) question() string {
+	return fmt.Sprintf("Is everything in the folder %s, and is its volume mounted?", c.folder)
 }
 
 func (c *folderConfig) stateName() string { return "files" }
@@ -138,6 +147,9 @@ func (c *folderConfig) checkState(path, given string) error {
 		return settings.Errorf("folder %q: %w", c.folder, paths.Reason(err))
 	}
 	inside, err := paths.IsInside(path, published)
+	if errors.Is(err, fs.ErrNotExist) { // verify says so
+		return nil
+	}
 	if err != nil {
 		return settings.Errorf("--state %q: %w", given, paths.Reason(err))
 	}

@@ -59,8 +59,10 @@ func TestD10_MassDeletion(t *testing.T) {
 			s = startReady(t, folder, flags...)
 			s.stderr.await("deletions are held")
 			check(s)
-			if got := confirm(t, folder, state); !strings.HasPrefix(got, "Confirmed: the next scan publishes the deletions of 10 resources") {
-				t.Errorf("told %q", got)
+			var stdout bytes.Buffer
+			command := s.shownCommand("Is everything in the folder " + folder + ", and is its volume mounted?")
+			if code := run(t.Context(), command, &stdout, io.Discard); code != 0 || !strings.HasPrefix(stdout.String(), "Confirmed: the next scan publishes the deletions of 10 resources") {
+				t.Errorf("%q: %d, told %q", command, code, &stdout)
 			}
 			s.awaitChanges(11)
 			s.until("the process is healthy", func() bool {

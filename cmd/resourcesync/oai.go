@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/url"
 	"strings"
@@ -93,6 +94,10 @@ func (c *oaiConfig) options(userAgent string, log *slog.Logger) *oaipmh.Options 
 		Overlap: max(c.overlap, 1), FullEvery: c.fullEvery, Every: c.rescan,
 		MaxState: c.maxState, Rate: unlimited(c.rate), UserAgent: userAgent, Logger: log,
 	}
+}
+
+func (c *oaiConfig) question() string {
+	return fmt.Sprintf("Does the OAI-PMH repository %s list all of its records?", settings.WithoutPassword(c.url))
 }
 
 func (c *oaiConfig) stateName() string { return "records" }

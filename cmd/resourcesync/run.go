@@ -72,7 +72,7 @@ func (r *runConfig) load() (*siteConfig, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &siteConfig{catalog: new(settings.Catalog)}
+	c := &siteConfig{catalog: new(settings.Catalog), file: r.path}
 	declareRun(c.catalog, c, new(setSettings))
 	layers := append(slices.Clone(r.given), file.Top)
 	var faults settings.Faults

@@ -46,6 +46,9 @@ type setConfig interface {
 	// where such a set is alone.
 	stateName() string
 
+	// question asks operators what they should look at before they confirm held deletions.
+	question() string
+
 	// identity returns the identity of the origin without opening it. It is zero if it depends
 	// on the base URL of the site, and that is not known.
 	identity(site *siteConfig) (scan.Identity, error)

@@ -48,6 +48,7 @@ type siteConfig struct {
 	accessLog string // the format; none for no access log
 
 	sets []setConfig // one, or several that have names
+	file string      // of which it is the configuration, or empty
 
 	// The settings, and those of each set, which may be the same.
 	catalog  *settings.Catalog

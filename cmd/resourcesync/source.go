@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -57,6 +58,10 @@ func (s *sourceConfig) check(*siteConfig) error {
 
 // servesPath implements [pathServer].
 func (s *sourceConfig) servesPath() bool { return true }
+
+func (s *sourceConfig) question() string {
+	return fmt.Sprintf("Does the Source %s list all of its resources?", settings.WithoutPassword(s.source))
+}
 
 func (s *sourceConfig) stateName() string { return "copies" }
 

@@ -27,6 +27,9 @@ func (p *publication) status(ctx context.Context) status.Status {
 	for _, m := range p.members {
 		now, err := m.status(ctx)
 		trouble = append(trouble, err)
+		if now.Held != nil {
+			now.Held.Release, now.Held.Hidden = p.release()
+		}
 		if m.name == "" {
 			s.Set = now
 			break
@@ -162,7 +165,7 @@ func (m *member) status(ctx context.Context) (status.Set, error) {
 		err = nil
 	}
 	if kept, err := m.stored.Kept(ctx); err == nil && kept.Held > 0 {
-		s.Held = &status.Held{Files: kept.Held, Since: kept.Since, Until: kept.Until, Confirmed: kept.Confirmed}
+		s.Held = &status.Held{Files: kept.Held, Since: kept.Since, Until: kept.Until, Confirmed: kept.Confirmed, Unit: m.content.unit, Question: m.config.question()}
 	}
 	if m.content.status != nil {
 		m.content.status(&s)

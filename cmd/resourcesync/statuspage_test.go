@@ -243,7 +243,7 @@ func TestStatusPageProblems(t *testing.T) {
 	s.stderr.await("deletions are held")
 	operators := s.stderr.await(`status for operators.* url=(\S+)`)[1]
 	res, page := s.getAs(operators, "", browserAccept)
-	problem, held, harvesters := strings.Index(page, "1 problem"), strings.Index(page, "resourcesync confirm-deletions DIR"), strings.Index(page, "Harvesters")
+	problem, held, harvesters := strings.Index(page, "1 problem"), strings.Index(page, "resourcesync confirm-deletions serve "+folder+" --state "), strings.Index(page, "Harvesters")
 	if res.StatusCode != 503 || problem < 0 || held < problem || harvesters < held || strings.Contains(page, "There are no problems") {
 		t.Errorf("%s: problem at %d, deletions at %d, harvesters at %d", res.Status, problem, held, harvesters)
 	}

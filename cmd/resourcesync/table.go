@@ -53,6 +53,10 @@ func (c *tableConfig) check(*siteConfig) error {
 	return f.Err()
 }
 
+func (c *tableConfig) question() string {
+	return fmt.Sprintf("Does the table %s have all of its rows?", c.table)
+}
+
 func (c *tableConfig) stateName() string { return "rows" }
 
 func (c *tableConfig) identity(*siteConfig) (scan.Identity, error) {

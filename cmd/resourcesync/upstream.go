@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -24,6 +25,10 @@ import (
 
 // servesPath implements [pathServer].
 func (c *upstreamConfig) servesPath() bool { return !c.beside }
+
+func (c *upstreamConfig) question() string {
+	return fmt.Sprintf("Does the website %s work, and do its sitemaps name all of its pages?", settings.WithoutPassword(c.upstream))
+}
 
 func (c *upstreamConfig) stateName() string { return "pages" }
 

@@ -39,6 +39,7 @@ type statusView struct {
 	Facts      []webpage.Fact
 	Figures    []figures // the state of scans and of the hub
 	Totals     []figures // since the start
+	Holding    []Set     // the sets whose deletions are held
 	Remembers  bool      // harvesters
 	Keeps      bool      // harvesters, in the state
 	Harvesters []harvesterView
@@ -66,6 +67,11 @@ func (s *Status) Page(site, source string, remembers, keeps bool) ([]byte, error
 		Raw:   JSON, RawType: "application/json",
 	}
 	v := &statusView{Status: s, Remembers: remembers, Keeps: keeps, Facts: s.facts(p), Figures: s.figures(p), Totals: s.totals()}
+	for _, set := range append([]Set{s.Set}, s.Sets...) {
+		if set.Held != nil {
+			v.Holding = append(v.Holding, set)
+		}
+	}
 	for _, h := range s.Harvesters {
 		view := harvesterView{Harvester: h, Read: documentName(h.Document)}
 		if h.Behind != nil && *h.Behind > 0 {
@@ -118,9 +124,6 @@ func (s *Status) figures(p *webpage.Page) []figures {
 			if f.Name == "Journal" || f.Name == "Notes" {
 				text += " " + f.Text
 			}
-		}
-		if h := set.Held; h != nil {
-			text += fmt.Sprintf(" %s resources are missing since %s, and their deletions are not published.", webpage.Count(h.Files), h.Since.UTC().Format(time.RFC3339))
 		}
 		all = append(all, figures{set.Name, text, facts})
 	}

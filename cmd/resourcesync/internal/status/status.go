@@ -94,6 +94,13 @@ type Held struct {
 	Since     time.Time `json:"since"`
 	Until     time.Time `json:"until,omitzero"`
 	Confirmed bool      `json:"confirmed"`
+
+	// For the page: what is missing, in the singular, what to look at, and the command that
+	// confirms the deletions, which may lack a hidden password.
+	Unit     string `json:"-"`
+	Question string `json:"-"`
+	Release  string `json:"-"`
+	Hidden   bool   `json:"-"`
 }
 
 // Add adds the resources of another set to s. Their number is unknown as long as one of the

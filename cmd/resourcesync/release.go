@@ -1,0 +1,39 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+)
+
+// release returns the command that confirms the held deletions of all sets of p. If hidden, it lacks
+// a password, because operators see it on a page.
+func (p *publication) release() (command string, hidden bool) {
+	c := p.site
+	words := []string{confirmCommand}
+	given, hidden := c.catalog.Words("base-url", "state")
+	if c.file != "" {
+		if path, err := filepath.Abs(c.file); err == nil {
+			words = append(words, "--config", settings.ShellWord(path))
+		}
+		return strings.Join(append(words, given...), " "), hidden
+	}
+	k := kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == c.sets[0].common().kind })]
+	var names []string
+	for s := range k.own().All() {
+		if !strings.HasSuffix(s.Name, "-file") { // Words has those, too
+			names = append(names, s.Name)
+		}
+	}
+	own, secret := c.catalog.Words(names...)
+	words = append(append(append(words, k.command), own...), given...)
+	if c.state == "" { // the default depends on the user
+		words = append(words, "--state", settings.ShellWord(p.state.place))
+	}
+	if p.derived && c.stateIsPostgres() {
+		words = append(words, "--base-url", settings.ShellWord(p.base.String()))
+	}
+	return strings.Join(words, " "), hidden || secret
+}
