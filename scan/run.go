@@ -3,6 +3,7 @@ package scan
 import (
 	"context"
 	"errors"
+	"strings"
 	"syscall"
 	"time"
 
@@ -84,7 +85,7 @@ func (s *Set) scanAll(ctx context.Context) {
 			retry = min(retry, s.options.Every)
 			if before == nil || before.Error() != err.Error() { // a repeated failure is one line
 				message := "scan failed; no deletions are recorded"
-				if errors.Is(err, syscall.ENOSPC) {
+				if errors.Is(err, syscall.ENOSPC) && !strings.Contains(err.Error(), "make room") {
 					message += "; make room on the disk"
 				}
 				s.log.Error(message, "error", err, "next_in", retry)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -67,7 +68,7 @@ func TestDiskFull(t *testing.T) {
 	disk := mountTmpfs(t, "size=2m")
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "first"), "")
-	s := startReady(t, folder, "--state", filepath.Join(disk, "state.db"), "--rescan", "1s")
+	s := startReady(t, folder, "--state", filepath.Join(disk, "state.db"), "--rescan", "1s", "--status", "127.0.0.1:0")
 	healthz := func(status int) {
 		t.Helper()
 		if res, body := s.get("resourcesync/healthz"); res.StatusCode != status || strings.Contains(body, "full") {
@@ -80,9 +81,16 @@ func TestDiskFull(t *testing.T) {
 	for i := range files {
 		write(t, filepath.Join(folder, fmt.Sprintf("%04d", i)), "")
 	}
-	s.stderr.await(`level=ERROR msg="scan failed.*make room on the disk" error=.*full`)
+	s.stderr.await(`level=ERROR msg="scan failed; no deletions are recorded" error=.*the disk of the state is full: make room`)
 	healthz(503)
 	s.stderr.await(`level=ERROR msg=unhealthy`)
+	if _, now := s.toldOperators(); !now.Scan.Failed || !slices.Contains(now.Problems, "the disk of the state is full: make room") {
+		t.Errorf("operators see the scan %+v and the problems %q", now.Scan, now.Problems)
+	}
+	_, page := s.getAs(s.stderr.await(`status for operators.* url=(\S+)`)[1], "Mozilla/5.0", "text/html")
+	if !regexp.MustCompile(`(?s)Last scan</dt>.{0,80}failed`).MatchString(page) {
+		t.Errorf("the status page is\n%s", page)
+	}
 	if listed := s.listed(); !strings.HasSuffix(listed, "first") {
 		t.Errorf("listed: %.1000s", listed)
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	"zombiezen.com/go/sqlite"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
@@ -251,6 +252,9 @@ func (p *publication) health(ctx context.Context) error {
 		all = append(all, p.certificate.Health())
 	}
 	err := errors.Join(append(all, p.source.Health(ctx))...)
+	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultFull {
+		err = errors.Join(errors.New("the disk of the state is full: make room"), err)
+	}
 	if errors.Is(err, sqlstore.ErrDamaged) {
 		err = errors.Join(err, fmt.Errorf("%w: stop serve, then restore a copy of %s, or delete it and the files beside it whose names begin with its name; serve then reads all files again, and the listed changes and the subscriptions are lost", errDamaged, p.state.place))
 	}

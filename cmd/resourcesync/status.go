@@ -150,7 +150,7 @@ func (m *member) status(ctx context.Context) (status.Set, error) {
 	if m.set != nil {
 		if r := m.set.Last(); r != nil {
 			s.Scan = &status.Scan{
-				Ended: r.Ended, Seconds: r.Took.Seconds(), Created: r.Created, Updated: r.Updated, Deleted: r.Deleted, Unchanged: r.Unchanged,
+				Ended: r.Ended, Seconds: r.Took.Seconds(), Failed: r.Err != nil, Created: r.Created, Updated: r.Updated, Deleted: r.Deleted, Unchanged: r.Unchanged,
 				Skipped: r.Skipped, Unreadable: r.Unreadable,
 			}
 		}

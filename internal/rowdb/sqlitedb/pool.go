@@ -41,7 +41,7 @@ func explain(err error, path string) error {
 	case sqlite.ResultCorrupt, sqlite.ResultNotADB:
 		return fmt.Errorf("file %s: %w: %w", path, rowdb.ErrDamaged, err)
 	case sqlite.ResultFull:
-		return fmt.Errorf("%w: %w", err, syscall.ENOSPC)
+		return fmt.Errorf("the disk of the state is full: make room: %w: %w", err, syscall.ENOSPC)
 	case sqlite.ResultIOErr, sqlite.ResultCantOpen, sqlite.ResultReadOnly:
 		if path == "" {
 			return err

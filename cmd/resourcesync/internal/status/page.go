@@ -107,8 +107,10 @@ func (s *Set) facts(p *webpage.Page) []webpage.Fact {
 	if !s.Changed.IsZero() {
 		facts = append(facts, webpage.Fact{Name: "Last change", Value: p.Ago(s.Changed), Note: webpage.TimeText(s.Changed)})
 	}
-	if s.Scan != nil {
-		facts = append(facts, webpage.Fact{Name: "Last scan", Value: p.Ago(s.Scan.Ended), Note: fmt.Sprintf("in %.1f s", s.Scan.Seconds)})
+	if c := s.Scan; c != nil && c.Failed {
+		facts = append(facts, webpage.Fact{Name: "Last scan", Value: "failed", Note: p.Ago(c.Ended) + ", " + webpage.TimeText(c.Ended)})
+	} else if c != nil {
+		facts = append(facts, webpage.Fact{Name: "Last scan", Value: p.Ago(c.Ended), Note: fmt.Sprintf("%s, in %.1f\u00a0s", webpage.TimeText(c.Ended), c.Seconds)})
 	}
 	return facts
 }

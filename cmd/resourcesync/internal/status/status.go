@@ -64,7 +64,8 @@ type Set struct {
 // found since, without a complete scan.
 type Scan struct {
 	Ended      time.Time `json:"ended"`
-	Seconds    float64   `json:"seconds"` // its duration
+	Seconds    float64   `json:"seconds"`          // its duration
+	Failed     bool      `json:"failed,omitempty"` // it ended before everything was scanned
 	Created    int       `json:"created"`
 	Updated    int       `json:"updated"`
 	Deleted    int       `json:"deleted"`

@@ -90,7 +90,11 @@ func (p *statusPrinter) set(s *Set) {
 	}
 	if scan := s.Scan; scan != nil {
 		took := time.Duration(scan.Seconds * float64(time.Second)).Round(time.Millisecond)
-		p.fact("Last scan", p.ago(scan.Ended), "took "+took.String())
+		if scan.Failed {
+			p.fact("Last scan", "failed "+p.ago(scan.Ended))
+		} else {
+			p.fact("Last scan", p.ago(scan.Ended), "took "+took.String())
+		}
 		p.fact("", terminal.Count(scan.Created, "created"), terminal.Count(scan.Updated, "updated"), terminal.Count(scan.Deleted, "deleted"), terminal.Count(scan.Unchanged, "unchanged"))
 		if scan.Skipped > 0 || scan.Unreadable > 0 {
 			p.fact("", terminal.Count(scan.Skipped, "skipped"), terminal.Count(scan.Unreadable, "listed although they cannot be read"))
