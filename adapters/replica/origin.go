@@ -46,6 +46,11 @@ type Options struct {
 	// minutes is used.
 	Every time.Duration
 
+	// Callback receives the notifications of the hubs of the Source. The program serves it at its
+	// URL, and any number of Origins can share it. If nil, or if the Source has no hub, the Source
+	// is followed by WebSocket if it has one, and otherwise read at Every.
+	Callback *destination.Callback
+
 	// Exclude reports whether another handler has the path of a URL below the base, so that
 	// no copy can be published there. It is called at any time, by several goroutines. If
 	// nil, no path is excluded.
@@ -202,7 +207,7 @@ func (g *Origin) Watch(ctx context.Context, changed func(paths []string)) error 
 			}
 		}
 	})
-	return d.Follow(ctx, &destination.FollowOptions{Every: g.options.Every, Report: func(report *destination.Report, err error) {
+	return d.Follow(ctx, &destination.FollowOptions{Every: g.options.Every, Callback: g.options.Callback, Report: func(report *destination.Report, err error) {
 		before := g.last.Load()
 		if report.Sets == 0 { // notifications say nothing about these
 			report.Gone, report.Held = before.report.Gone, before.report.Held

@@ -22,6 +22,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/server"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+	"github.com/resourcesync-go/resourcesync/destination"
 	"github.com/resourcesync-go/resourcesync/topic/websocket"
 )
 
@@ -39,7 +40,9 @@ type daemon struct {
 	// harvestersNote is the name of the harvesters in the state, which keeps them if keeps is set.
 	harvestersNote string
 	keeps          bool
-	healthz        *healthHandler
+	// callback receives what the hubs of copied Sources send; nil if they cannot reach it.
+	callback *destination.Callback
+	healthz  *healthHandler
 	// certificate is the certificate of the site; nil for http.
 	certificate *server.Certificate
 	statusURL   string // "" if there is none
@@ -70,6 +73,22 @@ func newDaemon(c *siteConfig, st *state, screen *terminal.Screen, log *slog.Logg
 	}
 	p.healthz = &healthHandler{log: log, check: func(ctx context.Context) error { return p.now.Load().health(ctx) }, notes: func() []string { return p.now.Load().notes() }}
 	return p, nil
+}
+
+// callbackPath is the path of the callback of hubs, below the prefix.
+const callbackPath = "callback/"
+
+// newCallback makes the callback of hubs. Processes that share a state have none: behind one
+// address, the delivery for one would reach another, which does not know its secret.
+func (p *daemon) newCallback(c *siteConfig) error {
+	if p.state.shared {
+		return nil
+	}
+	base, err := c.base()
+	if err == nil {
+		p.callback, err = destination.NewCallback(base.JoinPath(c.prefix, callbackPath).String())
+	}
+	return err
 }
 
 // publish publishes the sets of c until ctx is done. At SIGHUP, it publishes what load
@@ -119,6 +138,11 @@ func publish(ctx context.Context, c *siteConfig, load func() (*siteConfig, error
 	p.stdout = stdout
 	if err := p.openHarvesters(ctx, c); err != nil {
 		return refuseState(st.place, err)
+	}
+	if !derived {
+		if err := p.newCallback(c); err != nil {
+			return err
+		}
 	}
 	first, err := newPublication(ctx, p, c, nil)
 	switch {

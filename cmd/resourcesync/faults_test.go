@@ -52,6 +52,9 @@ func TestFaultsHelp(t *testing.T) {
 		{args: []string{"table", "cms.db"}, want: `unexpected argument "cms.db"; did you mean --db cms.db?`},
 		{file: "sets:\n- kind: folder\n  folder: /none", want: `site.yaml:3: folder "/none": there is no folder of this name`},
 		{args: []string{"run", "FILE"}, file: "sets:\n- kind: folder\n  folder: /none", want: `site.yaml:3: folder "/none": there is no folder of this name`},
+		{file: "sets:\n- name: callback\n  kind: folder\n  folder: .", want: `site.yaml:2: name "callback": the URLs of notifications from hubs have this name`},
+		{args: []string{"serve", ".", "--contact", "the library"}, want: `--contact "the library": give an email address`},
+		{file: "title: A\nsets:\n- kind: folder\n  folder: .\n  contact: the library", want: `site.yaml:5: contact "the library": give an email address`},
 		{file: "tls-cert: a\n" + folder, want: `site.yaml:1: tls-cert "a": give --tls-key as well`},
 	} {
 		t.Run(test.want, func(t *testing.T) {

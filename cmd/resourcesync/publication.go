@@ -217,7 +217,11 @@ func (p *publication) withOwn(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := own[r.URL.Path]
-		if h == nil {
+		switch {
+		case h != nil:
+		case p.callback != nil && strings.HasPrefix(r.URL.Path, p.documents.Path+callbackPath):
+			h = p.callback
+		default:
 			h = next
 		}
 		h.ServeHTTP(w, r)

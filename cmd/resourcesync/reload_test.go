@@ -29,6 +29,15 @@ import (
 // startRun runs a configuration file in a process of its own until the test ends.
 func startRun(t testing.TB, file string, env ...string) *process {
 	t.Helper()
+	p := newRunner(t, file, env...)
+	must(t, p.Start())
+	p.site = p.stderr.await(`address=\S+ site=(http://[0-9.:]+/)`)[1]
+	return p
+}
+
+// newRunner returns a process that is to run a file and has not been started.
+func newRunner(t testing.TB, file string, env ...string) *process {
+	t.Helper()
 	program, err := os.Executable()
 	must(t, err)
 	p := &process{
@@ -37,8 +46,6 @@ func startRun(t testing.TB, file string, env ...string) *process {
 	}
 	p.Env = append(append(os.Environ(), beMain+"=1"), env...)
 	p.Stdout, p.Stderr = p.stdout, p.stderr
-	must(t, p.Start())
-	p.site = p.stderr.await(`address=\S+ site=(http://[0-9.:]+/)`)[1]
 	return p
 }
 

@@ -25,7 +25,7 @@ func (p *publication) reserved() []string {
 	if p.site.prefix != "/" {
 		paths = append(paths, p.documents.Path)
 	} else {
-		for _, path := range append(p.source.Paths(), "healthz", "readyz", "ping") {
+		for _, path := range append(p.source.Paths(), "healthz", "readyz", "ping", callbackPath) {
 			paths = append(paths, p.documents.Path+path)
 		}
 	}

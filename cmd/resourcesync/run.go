@@ -170,6 +170,7 @@ func (c *siteConfig) checkNames(file *settings.File) error {
 			f.Add(settings.Errorf("%s: a set without a name; give each a name, as in name: papers, because the documents of each have a folder of their own", file.Sections[i].From))
 		} else {
 			f.If(s.name != "" && !validName.MatchString(s.name), "name", "give letters, digits, '-', '_' and '.'")
+			f.If(s.name+"/" == callbackPath, "name", "the URLs of notifications from hubs have this name; give another one")
 			f.If(names[s.name], "name", "two sets have this name; give each its own")
 		}
 		names[s.name] = true

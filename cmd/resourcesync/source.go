@@ -20,6 +20,7 @@ type sourceConfig struct {
 	setSettings
 	source string
 	copy   string // the folder of the copies
+	websub bool
 	requestSettings
 	copyLimits
 }
@@ -31,6 +32,10 @@ func (s *sourceConfig) declare(c *settings.Catalog) {
 			Text: `The folder for the copies and the state of copying. It is made if there is none, and must be for
 				nothing else.`},
 	)
+	c.Add(settings.Setting{Name: "websub", Value: settings.Bool(&s.websub), Default: "true", Group: settings.Push,
+		Text: `Receive notifications of the hubs of the Source, at "callback/" below the prefix. It needs
+			--base-url, and a state that no other process shares. Disable it with --websub=false if hubs cannot
+			reach --base-url: the Source is then followed by WebSocket if it has one.`})
 	s.requestSettings.declare(c)
 	s.copyLimits.declare(c)
 	c.Change(settings.Setting{Name: "rescan", Default: "15m",
@@ -70,9 +75,14 @@ func (s *sourceConfig) identity(*siteConfig) (scan.Identity, error) {
 }
 
 func (s *sourceConfig) open(_ context.Context, m *member) (*content, error) {
+	var callback *destination.Callback
+	if s.websub {
+		callback = m.daemon.callback
+	}
 	origin, err := replica.New(s.source, m.baseURL, s.copy, &replica.Options{
-		Every:   s.rescan,
-		Exclude: m.isReserved,
+		Every:    s.rescan,
+		Callback: callback,
+		Exclude:  m.isReserved,
 		Destination: destination.Options{
 			Allow: s.addresses, Rate: s.rate, Concurrency: s.concurrency, IgnoreRobots: s.ignoreRobots,
 			MaxResource: s.maxResource, MaxBytes: s.maxSize, MaxState: s.maxState,

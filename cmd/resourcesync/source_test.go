@@ -39,6 +39,7 @@ sets:
     copy: %[2]s/copies
     path: /library/
     rescan: 1s
+    websub: false
     rate: %[4]d
   - name: papers
     kind: folder
@@ -161,6 +162,92 @@ func TestSource(t *testing.T) {
 	if err := a.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, a.stderr)
 	}
+}
+
+// TestSourceWebSub copies a Source whose hub sends the changes to the server of the copies.
+func TestSourceWebSub(t *testing.T) {
+	t.Parallel()
+	folder, at := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(folder, "a.txt"), "a")
+	l := startReady(t, folder, loopback...)
+	site := "http://" + needs.Address(t) + "/"
+	flags := []string{"replica", l.site, "--copy", filepath.Join(at, "copies"), "--state", filepath.Join(at, "state.db"),
+		"--rescan", "1h", "--listen", strings.Trim(site, "htp:/"), "--base-url", site}
+	changes := []string{}
+	for _, prefix := range []string{"/resourcesync/", "/"} { // the second time, the subscription is known
+		ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+		a := &served{t: t, stdout: newOutput(t), stderr: newOutput(t), site: site}
+		done := make(chan int, 1)
+		go func() { done <- run(ctx, append(flags, "--prefix", prefix), a.stdout, a.stderr) }()
+		a.stdout.await("Ready")
+		a.stderr.await(`following a channel.*channel=change.*by=WebSub`)
+		a.stderr.await(`following a channel.*channel=framework.*by=WebSub`)
+		for range 3 {
+			name := fmt.Sprintf("new%d.txt", len(changes))
+			l.write(name, name)
+			changes = append(changes, "created "+name)
+			a.awaitChanges(len(changes))
+		}
+		if got := a.changes(); !slices.Equal(got, changes) {
+			t.Errorf("changes %q, want %q", got, changes)
+		}
+		if res, _ := a.get(strings.TrimPrefix(prefix, "/") + "callback/x"); res.StatusCode != http.StatusNotFound {
+			t.Errorf("a URL without a subscription: %s", res.Status)
+		}
+		cancel()
+		if status := <-done; status != 0 {
+			t.Errorf("status %d:\n%s", status, a.stderr)
+		}
+	}
+}
+
+// TestSourceShared has two processes that share a state and the copies. One of them follows the
+// Source, and the other takes over when it is killed.
+func TestSourceShared(t *testing.T) {
+	t.Parallel()
+	folder, at, state := t.TempDir(), t.TempDir(), newPostgres(t)
+	write(t, filepath.Join(folder, "a.txt"), "a")
+	l := startReady(t, folder, append([]string{"--websocket"}, loopback...)...)
+	file := filepath.Join(at, "site.yaml")
+	write(t, file, fmt.Sprintf(`listen: 127.0.0.1:0
+base-url: %s
+state: %s
+sets:
+  - name: library
+    kind: source
+    source: %s
+    copy: %s/copies
+    path: /library/
+    rescan: 1h
+`, publicURL, state, l.site, at))
+	begin := func() *process {
+		p := newRunner(t, file)
+		must(t, p.Start())
+		p.awaitListening()
+		p.stdout.await("Ready: 1 ")
+		return p
+	}
+	first := begin()
+	first.stderr.await(`following a channel.*channel=change.*by=WebSocket`)
+	second := begin()
+	publishes := func(p *process, name, text string) {
+		t.Helper()
+		p.until(name+" is published", func() bool {
+			_, list := p.get("resourcesync/library/changelist.xml")
+			res, body := p.get("library/" + name)
+			return strings.Contains(list, publicURL+"library/"+name) && res.StatusCode == http.StatusOK && body == text
+		})
+	}
+	l.write("b.txt", "b")
+	publishes(first, "b.txt", "b")
+	publishes(second, "b.txt", "b")
+	first.kill()
+	l.write("c.txt", "c")
+	second.stderr.await(`following a channel.*channel=change.*by=WebSocket`)
+	publishes(second, "c.txt", "c")
+	l.write("b.txt", "changed")
+	publishes(second, "b.txt", "changed")
+	second.kill()
 }
 
 // TestSourceIncomplete has a Source of which a resource fails: the set is not shown, and the
