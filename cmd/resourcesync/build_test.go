@@ -213,7 +213,7 @@ func TestBuildKilled(t *testing.T) {
 	var folder string
 	server := httptest.NewServer(fileServer(&folder))
 	defer server.Close()
-	b := newBuilt(t, "", server.URL+"/", "--page-size", "5", "--dumps", "--dumps-every", "0", "--grace", "0", "--package-size", "1KB", "--max-delete", "100%")
+	b := newBuilt(t, "", server.URL+"/", "--page-size", "5", "--dumps", "--dumps-every", "0", "--grace", "0", "--package-size", "1KiB", "--max-delete", "100%")
 	folder = b.folder
 	checked := func() *check.Report {
 		report, err := check.Check(t.Context(), server.URL+"/", &check.Options{All: true, Pause: -1})

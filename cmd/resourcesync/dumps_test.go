@@ -21,7 +21,7 @@ import (
 // shows in its package.
 func TestDumps(t *testing.T) {
 	t.Parallel()
-	s := startReady(t, sampleFolder(t), "--package-size", "40B")
+	s := startReady(t, sampleFolder(t), "--package-size", "1KiB")
 	files := maps.Clone(sampleFiles)
 	check := func() {
 		t.Helper()

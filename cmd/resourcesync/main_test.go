@@ -170,7 +170,7 @@ func TestRefusals(t *testing.T) {
 		"no hash":             {[]string{"serve", here, "--hash", ""}, "md5,sha-256"},
 		"empty pages":         {[]string{"serve", here, "--page-size", "0"}, "1 to 50000"},
 		"huge pages":          {[]string{"serve", here, "--page-size", "50001"}, "1 to 50000"},
-		"empty packages":      {[]string{"serve", here, "--package-size", "0"}, "500MB or 4GiB"},
+		"empty packages":      {[]string{"serve", here, "--package-size", "0"}, "give 1KiB or more"},
 		"a short archive":     {[]string{"serve", here, "--archive", "30d"}, `--archive "30d": give --retain (90d) or more`},
 		"versions of nothing": {[]string{"serve", here, "--keep-versions", "1d", "--dumps=false"}, "for dumps"},
 		"versions by md5":     {[]string{"serve", here, "--keep-versions", "1d", "--hash", "md5"}, "sha-256"},
@@ -187,8 +187,8 @@ func TestRefusals(t *testing.T) {
 		"retained for words":  {[]string{"serve", here, "--retain", "ever"}, `"resourcesync serve --help"`},
 		"access log":          {[]string{"serve", here, "--access-log", "access.log"}, "combined, json or none"},
 		"two statuses":        {[]string{"status", "127.0.0.1:1", "127.0.0.1:2"}, "unexpected argument"},
-		"status of a file":    {[]string{"status", "file:///x"}, "such as 127.0.0.1:9090"},
-		"status of nothing":   {[]string{"status", "http://"}, "such as 127.0.0.1:9090"},
+		"status of a file":    {[]string{"status", "file:///x"}, "such as 127.0.0.1:8081"},
+		"status of nothing":   {[]string{"status", "http://"}, "such as 127.0.0.1:8081"},
 		"log format":          {[]string{"serve", here, "--log-format", "xml"}, "text or json"},
 	}
 	for name, test := range tests {
