@@ -3,6 +3,7 @@
 package docs
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -26,14 +27,17 @@ type block struct {
 // documents returns the paths of the README and of the documents in this folder and below, relative to root.
 func documents(t *testing.T) []string {
 	t.Helper()
-	names, err := filepath.Glob("*.md")
-	if err != nil || len(names) < 10 {
+	names := []string{"README.md"}
+	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(path) == ".md" {
+			names = append(names, "docs/"+filepath.ToSlash(path))
+		}
+		return err
+	})
+	if err != nil || len(names) < 30 {
 		t.Fatalf("%d documents, %v", len(names), err)
 	}
-	for i, name := range names {
-		names[i] = "docs/" + name
-	}
-	return append(names, "README.md")
+	return names
 }
 
 func read(t *testing.T, name string) string {

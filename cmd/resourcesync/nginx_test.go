@@ -267,8 +267,8 @@ func testPing(t *testing.T, p *proxied, site *staticSite) {
 func TestNginxBeforeServe(t *testing.T) {
 	t.Parallel()
 	site := newStaticSite(t)
-	front, behind := freeAddress(t), freeAddress(t)
-	config := strings.ReplaceAll(snippet(t, "operations.md", "### Behind nginx", "nginx"), "127.0.0.1:8080", behind)
+	front, behind := needs.Address(t), needs.Address(t)
+	config := strings.ReplaceAll(snippet(t, "operations/web-server.md", "## Behind nginx", "nginx"), "127.0.0.1:8080", behind)
 	startNginx(t, front, config+"location / { root "+site.folder+"; }")
 	p := startProcess(t, site.folder, "--listen", behind, "--base-url", "http://"+front+"/", "--client-header", "X-Forwarded-For")
 	p.stdout.await("Ready")
@@ -286,6 +286,34 @@ func TestNginxBeforeServe(t *testing.T) {
 		body, err := io.ReadAll(res.Body)
 		if err != nil || res.StatusCode != 200 || !strings.Contains(string(body), want) {
 			t.Errorf("%s: %s %.300s, %v", path, res.Status, body, err)
+		}
+	}
+}
+
+// TestNginxBeforeRun: nginx passes on the paths of several sets, with the snippets of the
+// documentation.
+func TestNginxBeforeRun(t *testing.T) {
+	t.Parallel()
+	at, front, behind := t.TempDir(), needs.Address(t), needs.Address(t)
+	_, rest, _ := strings.Cut(snippet(t, "operations/web-server.md", "## Behind nginx", "nginx"), "\n")
+	startNginx(t, front, snippet(t, "operations/web-server.md", "### Several sets", "nginx")+strings.ReplaceAll(rest, "127.0.0.1:8080", behind)+"location / { return 403; }")
+	text := "listen: " + behind + "\nbase-url: http://" + front + "/\nstate: " + filepath.Join(at, "state.db") + "\nsets:\n"
+	for _, name := range []string{"papers", "theses"} {
+		write(t, filepath.Join(at, name, "a.txt"), name)
+		text += "- {name: " + name + ", kind: folder, folder: " + filepath.Join(at, name) + ", path: /" + name + "/}\n"
+	}
+	file := filepath.Join(at, "site.yaml")
+	write(t, file, text)
+	p := startRun(t, file)
+	p.stdout.await("Ready")
+	for path, want := range map[string]string{
+		"/.well-known/resourcesync":             "/resourcesync/theses/capabilitylist.xml",
+		"/resourcesync/papers/resourcelist.xml": "http://" + front + "/papers/a.txt",
+		"/papers/a.txt":                         "papers",
+		"/theses/a.txt":                         "theses",
+	} {
+		if res, body := get(t, "http://"+front+path); res.StatusCode != 200 || !strings.Contains(body, want) {
+			t.Errorf("%s: %s %.300s", path, res.Status, body)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,9 +14,14 @@ import (
 // printed returns the texts that say how the program is called.
 func printed(t *testing.T) []string {
 	t.Helper()
-	names, err := filepath.Glob("../../docs/*.md")
-	must(t, err)
-	return append(names, "../../README.md")
+	names := []string{"../../README.md"}
+	must(t, filepath.WalkDir("../../docs", func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(path) == ".md" {
+			names = append(names, path)
+		}
+		return err
+	}))
+	return names
 }
 
 var (

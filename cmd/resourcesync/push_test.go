@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -181,15 +180,6 @@ func TestMovedSite(t *testing.T) {
 		t.Errorf("denied because %q", reason)
 	}
 	d.Subscribe(s.site+"websub/", "https://new.example.org/resourcesync/change/")
-}
-
-// freeAddress returns an address at which nobody listens.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	must(t, ln.Close())
-	return ln.Addr().String()
 }
 
 // Two processes share the work of one hub. One is killed while it delivers; the
