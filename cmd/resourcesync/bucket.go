@@ -45,7 +45,7 @@ func (b *bucketConfig) declare(c *settings.Catalog) {
 				the bucket does not show. 0 asks only when an object has changed.`},
 	)
 	c.Change(settings.Setting{Name: "dumps", Default: "false",
-		Text: `Offer the objects in ZIP packages as well, which exist only while they are sent. They are read
+		Text: `Offer the objects in ZIP packages, too, which are made while they are sent. They are read
 			from the bucket, for which the store may charge.`})
 	c.Change(settings.Setting{Name: "ping-token",
 		Text: `The token with which the store and others report changes, by a POST to "ping" below the prefix:

@@ -86,6 +86,7 @@ func TestCheckConfigEnds(t *testing.T) {
 		"page-size: 0\nsets: [{kind: folder, folder: .}]":                                                      "site.yaml has 1 fault\n",
 		"page-size: x\nrescan: 5\nlisten: 1\nsets: [{kind: foldr}, {kind: folder, folder: ., hashh: md5}, {}]": "site.yaml has 5 faults\n",
 		"page-size: 0\nlisten: x\nstatus: y\nsets: [{kind: folder, folder: ., hash: crc}]":                     "site.yaml has 4 faults\n",
+		"state: " + file + ".db\nsets: [{kind: folder, folder: /none}]":                                        "site.yaml has 1 fault\n",
 		"a: [{}]\nlisten:\nlisten: 2\n":                                                                        "site.yaml has 3 faults\n",
 	} {
 		must(t, os.WriteFile(file, []byte(text), 0o600))

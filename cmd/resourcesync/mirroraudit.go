@@ -64,7 +64,7 @@ func (c *mirrorConfig) auditResult(a *destination.AuditReport, err error, screen
 		fmt.Fprintf(stdout, "%s listed, %s the same in the copy.\n", resources(a.Listed), humanize.Comma(a.Same))
 		printFound(stdout, "missing in the copy", a.Missing)
 		printFound(stdout, "another version in the copy", a.Differs)
-		printFound(stdout, "not listed any more", a.Extra)
+		printFound(stdout, "no longer listed", a.Extra)
 		printFound(stdout, "damaged in the copy", a.Damaged)
 		if a.Undecided > 0 {
 			fmt.Fprintf(stdout, "%s undecided: the lists contradict each other, and the next run without --audit asks the resources.\n", resources(a.Undecided))

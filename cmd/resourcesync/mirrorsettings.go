@@ -48,9 +48,9 @@ func (m *mirrorConfig) declare(c *settings.Catalog) {
 		settings.Setting{Name: "log-format", Value: settings.Choice(&m.logFormat, "text", "json"), Default: "text", Group: settings.Logs,
 			Text: "The format of log messages: text or json."},
 		settings.Setting{Name: "max-delete", Value: settings.Percent(&m.maxDelete), Default: "25%",
-			Text: `The share of the copy that is deleted because Resource Lists do not list it any more. More
+			Text: `The share of the copy that is deleted because Resource Lists no longer list it. More
 				deletions are held, because a broken Source looks the same. One or two are never held, unless
-				nothing would be left. The resources of a set that the Source does not name any more are held,
+				nothing would be left. The resources of a set that the Source no longer names are held,
 				whatever their number. 100% holds nothing. Deletions in Change Lists are always followed.`},
 		settings.Setting{Name: "moved", Value: settings.Bool(&m.moved), Group: settings.State,
 			Text: `Continue a copy whose Source has another URL now. The Source must list resources of the copy, or

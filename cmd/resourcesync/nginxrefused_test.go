@@ -149,7 +149,7 @@ func TestNginxReplicas(t *testing.T) {
 	state := newPostgres(t)
 	visiting := startProxy(t, upstream, "http://"+nginxHost+"/", "--rescan", "1s", "--revisit", "1000", "--rate", "1000", "--state", state)
 	visiting.stdout.await("Ready")
-	idle := startProxy(t, upstream, "http://"+nginxHost+"/", "--rescan", "1h", "--revisit", "0", "--state", state)
+	idle := startProxy(t, upstream, "http://"+nginxHost+"/", "--rescan", "1h", "--revisit", "0", "--rate", "1000", "--state", state)
 	idle.stdout.await("Ready")
 	if got := idle.listed(); len(got) != 100 {
 		t.Fatalf("%d pages are listed", len(got))

@@ -48,11 +48,11 @@ func newPublication(ctx context.Context, of *daemon, c *siteConfig, before *publ
 			closeAll(p.without(before))
 		}
 	}()
-	for _, set := range c.sets {
+	for i, set := range c.sets {
 		m := before.same(set)
 		if m == nil {
 			if m, err = openMember(ctx, of, c, set); err != nil {
-				return nil, err
+				return nil, c.catalogs[i].Locate(err)
 			}
 		}
 		p.members = append(p.members, m)

@@ -102,7 +102,7 @@ func (s *setSettings) declare(c *settings.Catalog) {
 			resources would be published as deleted. A state in PostgreSQL records no folders, because each
 			server may have them elsewhere.`},
 		settings.Setting{Name: "dumps", Value: settings.Bool(&s.dumps), Default: "true",
-			Text: `Offer the resources of each set in ZIP packages as well, which exist only while they are sent. A
+			Text: `Offer the resources of each set in ZIP packages, too, which are made while they are sent. A
 			copy of all resources then takes far fewer requests. Without this setting, only sets of the kind
 			folder offer them. Sets of the kinds oai and table never can. Disable with --dumps=false.`},
 		settings.Setting{Name: "set-described-by", Value: settings.Text(&s.aboutSet), Group: settings.Lists,

@@ -308,7 +308,7 @@ func TestTableUnseenOutbox(t *testing.T) {
 		t.Cleanup(func() { e.exec(t, "DROP USER "+user+"@'%'") })
 		u.User = url.UserPassword(user, "pw")
 		s := startTable(t, e.args("--db", u.String(), "--state", e.state)...)
-		if log := s.stderr.String(); !strings.Contains(log, "level=WARN") || !strings.Contains(log, "rs_posts_") || !strings.Contains(log, "nobody has drained since") {
+		if log := s.stderr.String(); !strings.Contains(log, "level=WARN") || !strings.Contains(log, "rs_posts_") || !strings.Contains(log, "has not been drained since") {
 			t.Error(log)
 		}
 		if got := s.listed(); got != "a" {

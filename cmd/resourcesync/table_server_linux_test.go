@@ -143,7 +143,7 @@ func startPostgres(t *testing.T) (*databaseServer, *tableEngine) {
 func TestTableServerKilled(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)
-	kills, changes := sizeFrom("RESOURCESYNC_KILLS", 1), sizeFrom("RESOURCESYNC_TORTURE", 3000)
+	kills, changes := sizeFrom("RESOURCESYNC_KILLS", 1), sizeFrom("RESOURCESYNC_TORTURE", 1000)
 	for name, start := range map[string]func(*testing.T) (*databaseServer, *tableEngine){"mariadb": startMariaDB, "postgres": startPostgres} {
 		t.Run(name, func(t *testing.T) {
 			server, e := start(t)

@@ -82,7 +82,7 @@ func (u *upstreamConfig) declare(c *settings.Catalog) {
 				or none.`},
 	)
 	c.Change(settings.Setting{Name: "dumps", Default: "false",
-		Text: `Offer the pages in ZIP packages as well, which exist only while they are sent. Each page in a
+		Text: `Offer the pages in ZIP packages, too, which are made while they are sent. Each page in a
 			package is requested from the web server, at most at --rate.`})
 	c.Change(settings.Setting{Name: "rescan",
 		Text: `The interval between scans of the sitemaps, such as 30s, 5m or 1h. A scan requests only pages that

@@ -144,7 +144,7 @@ func (s *Status) figures(p *webpage.Page) []figures {
 func (s *Set) figures(p *webpage.Page) []figures {
 	var all []figures
 	if c := s.Scan; c != nil {
-		all = append(all, figures{"Last scan", "Changes include those found since, without a complete scan.", numbers(
+		all = append(all, figures{"Last scan", "Including changes found after that scan.", numbers(
 			"Created", c.Created, "Updated", c.Updated, "Deleted", c.Deleted, "Unchanged", c.Unchanged, "Skipped", c.Skipped, "Unreadable", c.Unreadable)})
 	}
 	if j := s.Journal; j != nil {
