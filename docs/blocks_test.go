@@ -89,6 +89,7 @@ var languages = []string{
 	"go",          // TestGo
 	"nginx",       // cmd/resourcesync runs the snippets of the sidecar
 	"ini",         // TestPrintedCommands reads ExecStart
+	"php",         // cmd/resourcesync runs the snippets in WordPress
 	"text", "xml", // output of the command before, or a drawing
 	"apache", "caddy", "yaml", // shown only
 }

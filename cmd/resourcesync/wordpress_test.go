@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
@@ -77,7 +76,6 @@ func TestWordPress(t *testing.T) {
 		return site.write(p, method, path, form, want)
 	}
 	const posts = "/wp-json/wp/v2/posts"
-	const soon = 5 * time.Second
 
 	// Private posts.
 	for _, status := range []string{"draft", "private", "pending"} {
