@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -54,10 +53,10 @@ func TestExitStatuses(t *testing.T) {
 // TestUnitDoesNotRestartWrongConfigurations: systemd starts the program again, but not after
 // the exit status of a wrong configuration.
 func TestUnitDoesNotRestartWrongConfigurations(t *testing.T) {
-	unit, err := os.ReadFile("../../deploy/resourcesync.service")
-	must(t, err)
+	unit := read(t, "../../deploy/resourcesync.service")
+	mirror := read(t, "../../deploy/resourcesync-mirror.service")
 	for _, line := range []string{"Restart=on-failure", fmt.Sprintf("RestartPreventExitStatus=%d", exit.Usage)} {
-		if !strings.Contains(string(unit), "\n"+line+"\n") {
+		if !strings.Contains(unit, "\n"+line+"\n") || !strings.Contains(mirror, "\n"+line+"\n") {
 			t.Errorf("the unit has no line %s", line)
 		}
 	}
