@@ -12,39 +12,42 @@ package main
 import (
 	"context"
 	"log"
+	"sync"
 
 	"github.com/pocketbase/pocketbase"
 	"github.com/pocketbase/pocketbase/core"
+
+	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
 func main() {
 	//docs:begin main
 	app := pocketbase.New()
 	ctx, stop := context.WithCancel(context.Background())
+	var publishing sync.WaitGroup
 	app.OnServe().BindFunc(func(e *core.ServeEvent) error {
-		if err := createArticles(e.App); err != nil {
-			return err
+		site := "http://" + e.Server.Addr // use the public URL in production
+		ready := make(chan *rshttp.Source, 1)
+		publishing.Go(func() {
+			defer close(ready)
+			if err := publish(ctx, e.App, site, "articles", ready); err != nil {
+				log.Printf("the articles are not published: %v", err) // PocketBase and its dashboard run all the same
+			}
+		})
+		src := <-ready  // nil if publish has failed
+		err := e.Next() // sets the handler
+		if src != nil {
+			e.Server.Handler = src.Wrap(e.Server.Handler)
 		}
-		return publish(ctx, e, "articles")
+		return err
 	})
 	app.OnTerminate().BindFunc(func(e *core.TerminateEvent) error {
 		stop()
+		publishing.Wait() // the journal and the store are closed
 		return e.Next()
 	})
 	if err := app.Start(); err != nil {
 		log.Fatal(err)
 	}
-}
-
-// createArticles makes the collection that is published, if there is none. Anybody may read and
-// write it: a real one has other rules.
-func createArticles(app core.App) error {
-	if _, err := app.FindCollectionByNameOrId("articles"); err == nil {
-		return nil
-	}
-	c := core.NewBaseCollection("articles")
-	c.Fields.Add(&core.TextField{Name: "title"}, &core.AutodateField{Name: "updated", OnCreate: true, OnUpdate: true})
-	anybody := ""
-	c.ListRule, c.ViewRule, c.CreateRule, c.UpdateRule, c.DeleteRule = &anybody, &anybody, &anybody, &anybody, &anybody
-	return app.Save(c)
+	//docs:end
 }

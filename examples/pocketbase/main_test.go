@@ -22,6 +22,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pocketbase/pocketbase/core"
+
 	"github.com/resourcesync-go/resourcesync/destination"
 )
 
@@ -68,20 +70,27 @@ func newSite(t *testing.T) *site {
 // start starts PocketBase, and waits until it serves documents.
 func (s *site) start() *exec.Cmd {
 	s.t.Helper()
+	p, _ := s.startUntil("/resourcesync/capabilitylist.xml")
+	return p
+}
+
+// startUntil starts PocketBase, and waits until it serves a path.
+func (s *site) startUntil(path string) (p *exec.Cmd, log *os.File) {
+	s.t.Helper()
 	program, err := os.Executable()
 	must(s.t, err)
-	p := exec.CommandContext(s.t.Context(), program, "serve", "--http", strings.TrimPrefix(s.url, "http://"), "--dir", s.data)
+	p = exec.CommandContext(s.t.Context(), program, "serve", "--http", strings.TrimPrefix(s.url, "http://"), "--dir", s.data)
 	p.Env = append(os.Environ(), beMain+"=1")
-	log, err := os.Create(filepath.Join(s.t.TempDir(), "log"))
+	log, err = os.Create(filepath.Join(s.t.TempDir(), "log"))
 	must(s.t, err)
 	p.Stdout, p.Stderr = log, log
 	must(s.t, p.Start())
 	s.t.Cleanup(func() { p.Process.Kill(); p.Wait() })
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		if res, err := s.client.Get(s.url + "/resourcesync/capabilitylist.xml"); err == nil {
+		if res, err := s.client.Get(s.url + path); err == nil {
 			res.Body.Close()
 			if res.StatusCode == http.StatusOK {
-				return p
+				return p, log
 			}
 		}
 		if time.Now().After(deadline) {
@@ -157,6 +166,40 @@ func (s *site) same(dir string) {
 	}
 	if !maps.Equal(got, want) {
 		s.t.Errorf("the copy has %v\nwant %v", got, want)
+	}
+}
+
+// TestUnpublishable: PocketBase and its dashboard start if the collection cannot be published, for
+// example because an administrator has renamed a field there.
+func TestUnpublishable(t *testing.T) {
+	s := newSite(t)
+	app := core.NewBaseApp(core.BaseAppConfig{DataDir: s.data})
+	must(t, app.Bootstrap())
+	c := core.NewBaseCollection("articles") // without the field updated
+	c.Fields.Add(&core.TextField{Name: "title"})
+	must(t, app.Save(c))
+	must(t, app.ResetBootstrapState())
+	p, log := s.startUntil("/_/")
+	text, err := os.ReadFile(log.Name())
+	must(t, err)
+	if !strings.Contains(string(text), "the articles are not published: ") || !strings.Contains(string(text), "updated") {
+		t.Errorf("the log does not say what is wrong:\n%s", text)
+	}
+	must(t, p.Process.Signal(os.Interrupt))
+	must(t, p.Wait())
+}
+
+// TestStopped: an interrupt ends the Source, closes the journal and the store, and ends PocketBase.
+func TestStopped(t *testing.T) {
+	s := newSite(t)
+	p, log := s.startUntil("/resourcesync/capabilitylist.xml")
+	must(t, s.write("aaaaaaaaaaaaaaa"))
+	must(t, p.Process.Signal(os.Interrupt))
+	must(t, p.Wait())
+	text, err := os.ReadFile(log.Name())
+	must(t, err)
+	if strings.Contains(string(text), "not published") {
+		t.Errorf("the log has an error:\n%s", text)
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"log"
 	"path/filepath"
 
 	"github.com/pocketbase/pocketbase/core"
@@ -15,19 +14,24 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
-// publish makes the records of a collection a Source until ctx ends. Triggers in PocketBase's own
-// database record what it writes, so the journal is part of each of its transactions.
-func publish(ctx context.Context, e *core.ServeEvent, collection string) error {
-	site := "http://" + e.Server.Addr
-	//docs:begin publish
-	db, err := sqlitex.NewPool(filepath.Join(e.App.DataDir(), "data.db"), sqlitex.PoolOptions{})
+// publish makes the records of a collection a Source until ctx ends. It sends the Source to ready.
+// Triggers in PocketBase's own database record each write in the same transaction.
+//
+//docs:begin publish
+func publish(ctx context.Context, app core.App, site, collection string, ready chan<- *rshttp.Source) error {
+	if err := createCollection(app, collection); err != nil {
+		return err
+	}
+	db, err := sqlitex.NewPool(filepath.Join(app.DataDir(), "data.db"), sqlitex.PoolOptions{})
 	if err != nil {
 		return err
 	}
+	defer db.Close()
 	store, err := sqlitestore.Open(ctx, db, nil) // the journal, notifications and subscriptions
 	if err != nil {
 		return err
 	}
+	defer store.Close()
 	table, err := sqlitetable.Open(ctx, db, sqltable.Table{
 		Name: collection, Key: "id", URI: site + "/api/collections/" + collection + "/records/{id}", LastModified: "updated",
 	})
@@ -38,19 +42,27 @@ func publish(ctx context.Context, e *core.ServeEvent, collection string) error {
 	if err != nil {
 		return err
 	}
+	defer records.Close()
 	src, err := rshttp.New(site+"/resourcesync/", []rshttp.Set{{Provider: records}},
 		&rshttp.Options{Store: store, Hub: &hub.Options{}})
 	if err != nil {
 		return err
 	}
-	go func() {
-		defer db.Close()
-		if err := src.Run(ctx); err != nil {
-			log.Print(err)
-		}
-	}()
-	err = e.Next() // sets the handler
-	e.Server.Handler = src.Wrap(e.Server.Handler)
-	return err
-	//docs:end
+	ready <- src
+	return src.Run(ctx)
 }
+
+// createCollection creates the collection if there is none. Anybody may read and write it; a real
+// one has other rules.
+func createCollection(app core.App, name string) error {
+	if _, err := app.FindCollectionByNameOrId(name); err == nil {
+		return nil
+	}
+	c := core.NewBaseCollection(name)
+	c.Fields.Add(&core.TextField{Name: "title"}, &core.AutodateField{Name: "updated", OnCreate: true, OnUpdate: true})
+	anybody := ""
+	c.ListRule, c.ViewRule, c.CreateRule, c.UpdateRule, c.DeleteRule = &anybody, &anybody, &anybody, &anybody, &anybody
+	return app.Save(c)
+}
+
+//docs:end
