@@ -13,6 +13,8 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"os"
+	"os/signal"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/adapters/dir"
@@ -24,11 +26,15 @@ import (
 func main() {
 	folder := flag.String("folder", "docs", "`path` of the folder to publish")
 	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
 	ln, err := net.Listen("tcp", "127.0.0.1:8080")
 	if err == nil {
-		err = run(context.Background(), ln, *folder, "folder.db")
+		err = run(ctx, ln, *folder, "folder.db")
 	}
-	log.Fatal(err)
+	if err != nil {
+		log.Fatal(err)
+	}
 }
 
 // run serves a folder, and its ResourceSync documents, until ctx ends. The database has the journal,
@@ -56,11 +62,11 @@ func run(ctx context.Context, ln net.Listener, folder, database string) error {
 	}
 	server := &http.Server{Handler: src.Wrap(papers.Handler(nil)), ReadHeaderTimeout: 10 * time.Second}
 	defer server.Close()
-	ctx, stop := context.WithCancelCause(ctx)
+	serving, stop := context.WithCancelCause(ctx)
 	go func() { stop(server.Serve(ln)) }()
-	if err := src.Run(ctx); err != nil {
-		return err
+	if err := src.Run(serving); err != nil || ctx.Err() != nil {
+		return err // nil after an interrupt
 	}
-	return context.Cause(ctx)
+	return context.Cause(serving) // why the server has ended
 	//docs:end
 }

@@ -89,10 +89,10 @@ func run(ctx context.Context, ln net.Listener, dsn, file string) error {
 	server := &http.Server{Handler: src.Wrap(app), ReadHeaderTimeout: 10 * time.Second}
 	//docs:end
 	defer server.Close()
-	ctx, stop := context.WithCancelCause(ctx)
+	serving, stop := context.WithCancelCause(ctx)
 	go func() { stop(server.Serve(ln)) }()
-	if err := src.Run(ctx); err != nil {
-		return err
+	if err := src.Run(serving); err != nil || ctx.Err() != nil {
+		return err // nil after an interrupt
 	}
-	return context.Cause(ctx)
+	return context.Cause(serving) // why the server has ended
 }

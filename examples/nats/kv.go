@@ -109,7 +109,7 @@ func (b Bucket) Watch(ctx context.Context, wake func()) error {
 			return nil
 		case _, ok := <-watcher.Updates():
 			if !ok {
-				return errors.New("the bucket is not watched any more")
+				return errors.New("the bucket is no longer watched")
 			}
 			wake()
 		}

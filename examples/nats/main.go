@@ -73,12 +73,12 @@ func run(ctx context.Context, ln net.Listener, server, bucket string) error {
 	})
 	httpServer := &http.Server{Handler: src.Wrap(mux), ReadHeaderTimeout: 10 * time.Second}
 	defer httpServer.Close()
-	ctx, stop := context.WithCancelCause(ctx)
+	serving, stop := context.WithCancelCause(ctx)
 	go func() { stop(httpServer.Serve(ln)) }()
-	if err := src.Run(ctx); err != nil {
-		return err
+	if err := src.Run(serving); err != nil || ctx.Err() != nil {
+		return err // nil after an interrupt
 	}
-	return context.Cause(ctx)
+	return context.Cause(serving) // why the server has ended
 }
 
 var (

@@ -73,6 +73,13 @@ func (s *Shelf) Delete(id string) {
 	}
 }
 
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+//docs:end
+
 //docs:begin next
 
 // next returns the time of the next change: later than that of any earlier change.
@@ -92,8 +99,3 @@ func (s *Shelf) record(kind resourcesync.ChangeType, p Paper, before string) {
 }
 
 //docs:end
-
-func digest(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
-}

@@ -13,6 +13,8 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"os"
+	"os/signal"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sidecar"
@@ -23,11 +25,15 @@ import (
 )
 
 func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
 	ln, err := net.Listen("tcp", "127.0.0.1:8080")
 	if err == nil {
-		err = run(context.Background(), ln, "website.db")
+		err = run(ctx, ln, "website.db")
 	}
-	log.Fatal(err)
+	if err != nil {
+		log.Fatal(err)
+	}
 }
 
 // run serves a website, and its ResourceSync documents, until ctx ends.
@@ -55,11 +61,11 @@ func run(ctx context.Context, ln net.Listener, database string) error {
 	handler := sidecar.Wrap(website, src, &sidecar.Options{Changed: pages.Changed}) // notices writes
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	defer server.Close()
-	ctx, stop := context.WithCancelCause(ctx)
+	serving, stop := context.WithCancelCause(ctx)
 	go func() { stop(server.Serve(ln)) }()
-	if err := src.Run(ctx); err != nil {
-		return err
+	if err := src.Run(serving); err != nil || ctx.Err() != nil {
+		return err // nil after an interrupt
 	}
-	return context.Cause(ctx)
+	return context.Cause(serving) // why the server has ended
 	//docs:end
 }

@@ -2,7 +2,6 @@ package tour
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -46,7 +45,7 @@ func (s *ScanSite) Start() {
 	go func() { ended <- s.run(ctx, ln) }()
 	s.stop = func() {
 		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
+		if err := <-ended; err != nil {
 			s.t.Error(err)
 		}
 		ln.Close()
