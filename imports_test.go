@@ -24,6 +24,7 @@ var floors = map[string]int{
 	"/internal/edits":            0,
 	"/internal/leaktest":         1,
 	"/internal/needs":            1,
+	"/internal/paths":            1,
 	"/internal/testmain":         1,
 	"/internal/webpage":          1,
 	"/internal/pages":            3,
@@ -63,7 +64,9 @@ var floors = map[string]int{
 	"/internal/document":         5,
 	"/internal/framework":        6,
 	"/internal/view":             6,
+	"/internal/callback":         3,
 	"/internal/crc":              1,
+	"/internal/digest":           1,
 	"/internal/stored":           4,
 }
 

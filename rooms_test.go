@@ -22,12 +22,12 @@ var rooms = map[string][]string{
 	"cmd/resourcesync": {
 		"main.go", "commands.go", "manual.go", "confirm.go", "checkconfig.go", "build.go",
 		"reload.go", "run.go", "version.go", "query.go", "triggers.go", "status.go",
-		"check.go", "mirroraudit.go", "mirror.go", "buildsettings.go", "follow.go", "mirrorsink.go",
-		"mirrorsettings.go", "serve.go", "metrics.go", "daemon.go", "reserved.go", "folder.go",
-		"ready.go", "publication.go", "upstream.go", "source.go", "state.go", "oai.go",
+		"check.go", "mirroraudit.go", "mirror.go", "mirrorstatus.go", "mirrormetrics.go", "buildsettings.go", "follow.go", "mirrorsink.go",
+		"mirrorsettings.go", "serve.go", "keepharvesters.go", "daemon.go", "metrics.go", "operators.go", "reserved.go", "folder.go", "browsed.go", "exclude.go",
+		"ready.go", "publication.go", "release.go", "upstream.go", "source.go", "state.go", "oai.go",
 		"bucket.go", "table.go", "tablesettings.go", "versions.go", "health.go", "sitesettings.go",
 		"callback.go", "member.go", "progress.go", "upstreamsettings.go", "statefile.go", "site.go",
-		"push.go", "set.go", "requests.go", "content.go",
+		"push.go", "set.go", "about.go", "requests.go", "content.go",
 	},
 	"rshttp": {
 		"transfer.go", "counters.go", "memento.go", "mount.go", "page.go", "push.go",
@@ -42,11 +42,11 @@ var rooms = map[string][]string{
 		"package.go", "digest.go", "kinds.go", "capabilitylist.go", "resourcedump.go", "description.go",
 		"states.go", "changedump.go", "archive.go", "manifest.go", "changelist.go", "memento.go",
 		"parts.go", "report.go", "resourcelist.go", "site.go", "routes.go", "target.go",
-		"kind.go", "state.go", "record.go", "set.go",
+		"kind.go", "state.go", "record.go", "set.go", "about.go",
 	},
 	"internal/view": {
-		"pages.go", "recent.go", "channels.go", "harvest.go", "changes.go", "lists.go",
-		"sets.go", "view.go",
+		"pages.go", "recent.go", "channels.go", "harvest.go", "changes.go", "lists.go", "search.go",
+		"sets.go", "facts.go", "view.go",
 	},
 	"internal/framework": {
 		"archivenews.go", "lists.go", "feed.go",
@@ -56,25 +56,25 @@ var rooms = map[string][]string{
 // TestRooms holds that each room has one direction. Of the uses of package-level names of another
 // file, fewer than a tenth are of an earlier file. No file has more than 300 lines.
 func TestRooms(t *testing.T) {
+	fset := token.NewFileSet()
+	all := listRooms(t, fset)
 	for dir, order := range rooms {
 		t.Run(dir, func(t *testing.T) {
-			t.Parallel()
 			place := make(map[string]int)
 			for i, name := range order {
 				place[name] = i
 			}
-			fset := token.NewFileSet()
-			files := parseRoom(t, fset, dir)
+			files := all.parse(t, fset, dir)
 			if names := slices.Sorted(maps.Keys(files)); !slices.Equal(names, slices.Sorted(slices.Values(order))) {
 				t.Fatalf("rooms must state the order of these files: %q", names)
 			}
-			all, upwards := 0, make(map[string]int)
-			for id, obj := range usesIn(t, fset, dir, files) {
+			uses, upwards := 0, make(map[string]int)
+			for id, obj := range all.usesIn(t, fset, dir, files) {
 				from, to := filepath.Base(fset.Position(id.Pos()).Filename), filepath.Base(fset.Position(obj.Pos()).Filename)
 				if from == to {
 					continue
 				}
-				all++
+				uses++
 				if place[to] < place[from] {
 					upwards[from+" uses "+obj.Name()+" of "+to]++
 				}
@@ -83,9 +83,9 @@ func TestRooms(t *testing.T) {
 			for _, count := range upwards {
 				n += count
 			}
-			t.Logf("%d files, %d uses, %d of them upwards", len(order), all, n)
-			if n*10 >= all {
-				t.Errorf("of %d uses, %d are upwards: %v", all, n, upwards)
+			t.Logf("%d files, %d uses, %d of them upwards", len(order), uses, n)
+			if n*10 >= uses {
+				t.Errorf("of %d uses, %d are upwards: %v", uses, n, upwards)
 			}
 			for name, f := range files {
 				if lines := fset.File(f.Pos()).LineCount(); lines > 301 {
@@ -96,15 +96,39 @@ func TestRooms(t *testing.T) {
 	}
 }
 
-// parseRoom parses the files of a package for this platform, without tests.
-func parseRoom(t *testing.T, fset *token.FileSet, dir string) map[string]*ast.File {
+// listed is what go list says about the rooms: their files for this platform, without tests, and
+// how to import what they import.
+type listed struct {
+	files    map[string][]string // by import path
+	importer types.Importer
+}
+
+// listRooms lists all rooms at once, because go list and imports take most of the time.
+func listRooms(t *testing.T, fset *token.FileSet) *listed {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-f", `{{join .GoFiles "\n"}}`, "./"+dir).Output()
+	args := []string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}} {{join .GoFiles \" \"}}"}
+	for dir := range rooms {
+		args = append(args, "./"+dir)
+	}
+	out, err := exec.Command("go", args...).Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
+	files, exports := make(map[string][]string), make(map[string]string)
+	for line := range strings.Lines(string(out)) {
+		if fields := strings.Fields(line); len(fields) > 2 {
+			exports[fields[0]], files[fields[0]] = fields[1], fields[2:]
+		}
+	}
+	open := func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }
+	return &listed{files, importer.ForCompiler(fset, "gc", open)}
+}
+
+// parse parses the files of a room.
+func (l *listed) parse(t *testing.T, fset *token.FileSet, dir string) map[string]*ast.File {
+	t.Helper()
 	files := make(map[string]*ast.File)
-	for _, name := range strings.Fields(string(out)) {
+	for _, name := range l.files[module+"/"+dir] {
 		f, err := parser.ParseFile(fset, filepath.Join(dir, name), nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
@@ -115,19 +139,9 @@ func parseRoom(t *testing.T, fset *token.FileSet, dir string) map[string]*ast.Fi
 }
 
 // usesIn returns the uses of package-level names of a package in its own files.
-func usesIn(t *testing.T, fset *token.FileSet, dir string, files map[string]*ast.File) map[*ast.Ident]types.Object {
+func (l *listed) usesIn(t *testing.T, fset *token.FileSet, dir string, files map[string]*ast.File) map[*ast.Ident]types.Object {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", "./"+dir).Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
-	exports := make(map[string]string)
-	for line := range strings.Lines(string(out)) {
-		if path, file, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
-			exports[path] = file
-		}
-	}
-	conf := types.Config{Importer: importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })}
+	conf := types.Config{Importer: l.importer}
 	info := types.Info{Uses: make(map[*ast.Ident]types.Object)}
 	pkg, err := conf.Check(dir, fset, slices.Collect(maps.Values(files)), &info)
 	if err != nil {
