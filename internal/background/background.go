@@ -81,7 +81,8 @@ func (b *Bell) Ring() {
 }
 
 // Listen calls wake in this goroutine: first at once, then after each Ring. Several
-// Rings may lead to a single call. Listen returns the error of ctx when ctx is done.
+// Rings may lead to a single call. Once ctx is done, Listen calls wake no more and returns
+// the error of ctx.
 func (b *Bell) Listen(ctx context.Context, wake func()) error {
 	c := make(chan struct{}, 1)
 	c <- struct{}{} // for changes before Listen
@@ -99,9 +100,11 @@ func (b *Bell) Listen(ctx context.Context, wake func()) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
 		case <-c:
-			wake()
 		}
+		if ctx.Err() != nil { // also if both were ready
+			return ctx.Err()
+		}
+		wake()
 	}
 }

@@ -49,3 +49,19 @@ func TestBell(t *testing.T) {
 		}
 	})
 }
+
+// A wake that ends the listening is the last, even if the bell has rung meanwhile.
+func TestBellEndsAtOnce(t *testing.T) {
+	for range 100 { // select chooses at random
+		var b Bell
+		ctx, cancel := context.WithCancel(t.Context())
+		calls := 0
+		if err := b.Listen(ctx, func() {
+			calls++
+			b.Ring()
+			cancel()
+		}); err != context.Canceled || calls != 1 {
+			t.Fatalf("woken %d times, then %v", calls, err)
+		}
+	}
+}
