@@ -13,15 +13,15 @@ import (
 
 // holds reports whether to hold the deletions of missing and withdrawn resources.
 func (s *Set) holds(missing []changes.Edit, withdrawn []string, result *resourcesync.ScanResult) (hold bool) {
-	judge := s.guard.Judge
-	if s.part {
-		judge = s.guard.JudgePart
+	judge, count := s.guard.JudgePart, int64(s.state.count)
+	if !s.part {
+		judge, count = s.guard.Judge, stored.Judged(count, int64(len(missing)), result)
 	}
 	n, waiting := len(missing)+len(withdrawn), int64(len(withdrawn))
 	s.guard, hold = judge(s.limits, guard.Found{
 		Begun:   s.clock,
 		At:      s.now().UnixMicro(),
-		Count:   int64(s.state.count) + waiting,
+		Count:   count + waiting,
 		Created: int64(result.Created),
 		Missing: int64(n),
 		Fresh:   s.countFresh(missing) + waiting, // the times of their creation are not known

@@ -48,6 +48,23 @@ func TestD10_Guard(t *testing.T) {
 	scan(resourcesync.ScanResult{Deleted: 12}, nil)
 }
 
+// TestD10_ChangedMeanwhile holds what an empty listing lacks, although most resources of the
+// set change during the scan and so do not count as missing.
+func TestD10_ChangedMeanwhile(t *testing.T) {
+	s := New(nil)
+	if _, err := s.Scan(t.Context(), listing(resource("a", "1"), resource("b", "1"), resource("c", "1"), resource("d", "1"))); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Scan(t.Context(), func(func(resourcesync.Resource, error) bool) {
+		if err := s.Put(t.Context(), resource("a", "2"), resource("b", "2"), resource("c", "2")); err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil || got.Held != 1 || got.Deleted != 0 || s.Len() != 4 {
+		t.Errorf("%+v, %v; the set has %d", got, err, s.Len())
+	}
+}
+
 // TestD10_CreatedAndGone holds deletions of what was created shortly before, and
 // publishes a rename that two scans see.
 func TestD10_CreatedAndGone(t *testing.T) {

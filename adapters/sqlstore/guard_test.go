@@ -86,6 +86,29 @@ func TestD10_UnreadableAtFirst(t *testing.T) {
 	})
 }
 
+// TestD10_ChangedMeanwhile holds what an empty listing lacks, although most resources of the
+// set change during the scan and so do not count as missing.
+func TestD10_ChangedMeanwhile(t *testing.T) {
+	eachEngine(t, func(t *testing.T, db database) {
+		set, err := db.open(t, nil).Set(t.Context(), "set", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := []resourcesync.Resource{small("a", 1), small("b", 1), small("c", 1), small("d", 1)}
+		if _, err := set.Scan(t.Context(), listing(all...)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := set.Scan(t.Context(), func(func(resourcesync.Resource, error) bool) {
+			if err := set.Put(t.Context(), small("a", 2), small("b", 2), small("c", 2)); err != nil {
+				t.Error(err)
+			}
+		})
+		if found := articlesOf(t, set); err != nil || got.Held != 1 || got.Deleted != 0 || len(found) != 4 {
+			t.Errorf("%+v, %v; the set has %v", got, err, found)
+		}
+	})
+}
+
 // TestD10_Guard holds too many deletions over a restart, goes on with creations and
 // updates, and publishes when they are confirmed or the time is over.
 func TestD10_Guard(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/internal/guard"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/internal/stored"
 )
 
 // judge decides whether to hold the deletions of missing and withdrawn resources. It
@@ -32,9 +33,13 @@ func (sc *scanRun) judge(ctx context.Context, m missing) (hold bool, err error) 
 	}
 	// The times when withdrawn resources were created are not known.
 	missing, fresh := m.count+waiting, m.fresh+waiting
+	count := set.count
+	if !sc.part {
+		count = stored.Judged(count, m.count, &sc.result)
+	}
 	found := guard.Found{
 		Begun: sc.clock, At: store.now().UnixMicro(),
-		Count: set.count + waiting, Created: int64(sc.result.Created), Missing: missing, Fresh: fresh,
+		Count: count + waiting, Created: int64(sc.result.Created), Missing: missing, Fresh: fresh,
 	}
 	decide := func(c rowdb.Conn) (before guard.State, err error) {
 		before, err = readGuard(ctx, c, id)

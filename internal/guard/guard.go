@@ -76,7 +76,7 @@ type State struct {
 type Found struct {
 	Begun   int64 // the beginning of the scan
 	At      int64 // the current time
-	Count   int64 // resources in the set, including missing ones
+	Count   int64 // resources in the set that the scan has found or missed
 	Created int64 // new resources among these
 	Missing int64 // resources among these that the listing lacks
 	Fresh   int64 // missing resources that have changed since [State.CreditSince]

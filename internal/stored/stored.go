@@ -62,6 +62,14 @@ func Limits(o *scan.SetOptions) guard.Limits {
 	return guard.NewLimits(o.MaxDelete, o.MaxDeleteHold)
 }
 
+// Judged returns how many resources of a set with count resources the guard judges after a
+// scan of the whole set: those that the scan has found or kept, and the missing ones. A
+// resource that something else has changed during the scan does not show that the listing
+// is complete.
+func Judged(count, missing int64, r *resourcesync.ScanResult) int64 {
+	return min(count, missing+int64(r.Created+r.Updated+r.Unchanged+r.Unreadable))
+}
+
 // Kept describes what the last scan has kept, from the state of the guard after it.
 func Kept(g guard.State, l guard.Limits) scan.Kept {
 	k := scan.Kept{Held: g.Held, Unreadable: g.Unreadable, Confirmed: g.Held > 0 && g.Confirmed >= g.Held}
