@@ -74,6 +74,28 @@ func TestAbout(t *testing.T) {
 	}
 }
 
+// TestLiveSets: the page of a Source shows the new changes of its sets live, and may connect to
+// their WebSockets, unless a browser would need many connections.
+func TestLiveSets(t *testing.T) {
+	for _, tt := range []struct{ sets, live int }{{1, 1}, {3, 3}, {10, 10}, {11, 0}} {
+		var sets []rshttp.Set
+		var live []string
+		for i := range tt.sets {
+			name := fmt.Sprintf("set%d", i)
+			sets = append(sets, rshttp.Set{Name: name, Provider: papers(t, "a")})
+			live = append(live, "wss://example.org/resourcesync/"+name+"/change/websocket")
+		}
+		page := get(t, newSource(t, &rshttp.Options{WebSocket: fakeFeed{}}, sets...), "/resourcesync/description.html")
+		want := strings.Join(live[:tt.live], " ")
+		if html := text(t, page); strings.Contains(html, " data-live=") != (tt.live > 0) || !strings.Contains(html, fmt.Sprintf(" data-live=%q", want)) && tt.live > 0 {
+			t.Errorf("%d sets: the page does not have %q live", tt.sets, want)
+		}
+		if _, connect, _ := strings.Cut(page.Header.Get("Content-Security-Policy"), "connect-src "); connect != want {
+			t.Errorf("%d sets: the page may connect to %q, want %q", tt.sets, connect, want)
+		}
+	}
+}
+
 // TestPageOfSets: the page of a Source with several sets has the changes of all of them, also while
 // one cannot be read.
 func TestPageOfSets(t *testing.T) {

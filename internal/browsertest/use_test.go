@@ -21,7 +21,12 @@ func TestUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, site := start(t, rshttp.Options{WebSocket: sockets, Push: topic.Options{Flush: 50 * time.Millisecond}}, rshttp.Set{Provider: papers})
+	push := topic.Options{Flush: 50 * time.Millisecond}
+	_, site := start(t, rshttp.Options{WebSocket: sockets, Push: push}, rshttp.Set{Provider: papers})
+	if sockets, err = websocket.New(nil); err != nil {
+		t.Fatal(err)
+	}
+	_, several := start(t, rshttp.Options{WebSocket: sockets, Push: push}, rshttp.Set{Name: "notes", Provider: set(t, "notes", 10, &live)}, rshttp.Set{Name: "papers", Provider: papers})
 	stop := make(chan struct{})
 	stopped := make(chan struct{})
 	go func() { // a change every second, so that some come after the page is open
@@ -41,7 +46,7 @@ func TestUse(t *testing.T) {
 			}
 		}
 	}()
-	browsertest.Run(t, fmt.Sprintf("const site = %q;", site)+`
+	browsertest.Run(t, fmt.Sprintf("const site = %q, several = %q;", site, several)+`
 const rows = page => page.$$eval('tbody td:first-child a', links => links.map(a => a.textContent));
 for (const javaScriptEnabled of [true, false]) {
   const page = await open(site + '/resourcesync/resourcelist.xml', 'light', {javaScriptEnabled});
@@ -73,13 +78,14 @@ for (const javaScriptEnabled of [true, false]) {
   }
   await page.context().close();
 }
-for (const path of ['description', 'capabilitylist', 'changelist', 'changelist/recent']) {
-  const page = await open(site + '/resourcesync/' + path + '.html');
+const lives = ['description', 'capabilitylist', 'changelist', 'changelist/recent'].map(path => site + '/resourcesync/' + path + '.html');
+for (const url of [...lives, several + '/resourcesync/description.html']) {
+  const page = await open(url);
   await page.waitForSelector('[data-live]:not([hidden])', {timeout: 20000});
   await page.waitForSelector('tr.new .badge.created', {timeout: 20000});
   await page.waitForSelector('tr.new .badge.deleted', {timeout: 20000});
-  expect(/Live: \d+ new change/.test(await page.textContent('[data-live]')), path + ': ' + await page.textContent('[data-live]'));
-  expect(await page.$('tr.new b') === null, path + ': a URI has become an element');
+  expect(/Live: \d+ new change/.test(await page.textContent('[data-live]')), url + ': ' + await page.textContent('[data-live]'));
+  expect(await page.$('tr.new b') === null, url + ': a URI has become an element');
   await page.context().close();
 }`)
 	close(stop)

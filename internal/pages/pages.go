@@ -105,7 +105,7 @@ type Recent struct {
 	Changes     []Change
 	Since       time.Time      // when the journals begin; zero if unknown
 	All         []webpage.Link // the pages of recent changes of the sets
-	Live        string         // URL of a WebSocket with the notifications; empty without
+	Live        []string       // URLs of WebSockets with the notifications; empty without
 }
 
 // A Harvest is how to harvest a Source or a set, in commands.
@@ -153,7 +153,7 @@ type Changes struct {
 	Rows    []Change
 	Pager   webpage.Pager
 	Caption string
-	Live    string // URL of a WebSocket with the notifications; empty without
+	Live    []string // URLs of WebSockets with the notifications; empty without
 }
 
 // A Change is a row of Changes.

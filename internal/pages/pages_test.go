@@ -40,7 +40,7 @@ func TestGolden(t *testing.T) {
 	counts.Add(&resourcesync.Change{Type: resourcesync.Deleted, Datetime: noon.Add(-89 * time.Minute)})
 	recent := &Recent{
 		Hours: NewTimeline(counts, time.Hour, 24, noon, noon.Add(-6*time.Hour)), Days: NewTimeline(counts, 24*time.Hour, 30, noon, time.Time{}),
-		Changes: []Change{change}, All: []webpage.Link{{Text: "papers", URL: "/r/changelist/recent.html"}}, Live: "wss://example.org/r/change/websocket",
+		Changes: []Change{change}, All: []webpage.Link{{Text: "papers", URL: "/r/changelist/recent.html"}}, Live: []string{"wss://example.org/r/change/websocket"},
 	}
 	facts := []webpage.Fact{{Name: "Resources", Value: "1,234"}, {Name: "Last change", Value: "1 hour ago", Note: "22 Nov 2026, 11:00"}}
 	channel := Channel{

@@ -18,7 +18,7 @@ func try(t *webpage.Templates) error {
 		resource = Resource{URI: "/", Text: "/", Modified: now, Length: "1 B", Type: "text/plain", Digest: "md5:0"}
 		changes  = []Change{{Resource: resource, Type: "created", Datetime: now}}
 		line     = NewTimeline(Counts{now.Unix(): {1, 1, 1}}, time.Hour, 1, now, now)
-		recent   = &Recent{Hours: line, Days: line, Changes: changes, All: links, Live: "wss://example.org/"}
+		recent   = &Recent{Hours: line, Days: line, Changes: changes, All: links, Live: []string{"wss://example.org/"}}
 		channel  = Channel{Name: "Name", URL: "/", Topic: "/", Purpose: "Purpose", WebSocket: "wss://example.org/", Published: 1, Hubs: []Hub{{URI: "/", Class: "ok", State: "State"}}}
 		about    = About{Contact: webpage.Link{Text: "a@example.org", URL: "mailto:a@example.org"}, DescribedBy: "/"}
 		search   = &Search{URL: "/", Name: "Path", Before: "/papers/", Value: "a"}

@@ -98,7 +98,7 @@ func (v *View) changes(ctx context.Context, r document.Record, iv resourcesync.I
 	}
 	data := pages.Changes{Facts: v.intervalFacts(iv)}
 	if iv.Open() && before.IsZero() {
-		data.Live = v.t.Set.LiveURL()
+		data.Live = live(v.t.Set)
 	}
 	if !before.IsZero() {
 		data.Pager.First = v.Here("", v.Sort)
@@ -139,7 +139,7 @@ read:
 		data.Caption += "; more have the same time, and are in the XML only"
 	}
 	data.Sort(v.Sort, func(o pages.Order) string { return v.Here(v.After, o) })
-	return content{title: title, data: data, connect: connectTo(data.Live)}, nil
+	return content{title: title, data: data, connect: data.Live}, nil
 }
 
 // cutAtTime removes the oldest rows of a page whose datetime has further changes, unless all

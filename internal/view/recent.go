@@ -20,11 +20,12 @@ const (
 	timelineChanges = 5000
 	timelineDays    = 30
 	latestChanges   = 10
+	liveSets        = 10
 )
 
 // recent returns the latest changes of sets. It is nil if none of them has a journal and is ready.
-// Of sets whose journal cannot be read, it calls failed with the error. Several sets have no live
-// changes.
+// Of sets whose journal cannot be read, it calls failed with the error. More than liveSets have no
+// live changes: each takes a connection of the browser.
 func (v *View) recent(ctx context.Context, sets []*document.Set, failed func(*document.Set, error)) *pages.Recent {
 	var all []*recent
 	out := &pages.Recent{}
@@ -37,19 +38,28 @@ func (v *View) recent(ctx context.Context, sets []*document.Set, failed func(*do
 			continue
 		}
 		all = append(all, r)
+		out.Live = append(out.Live, live(st)...)
 		out.All = append(out.All, webpage.Link{Text: display(st), URL: st.URL(document.KindRecentChanges+document.PageOf, "")})
 	}
 	if len(all) == 0 {
 		return nil
 	}
 	r := joined(all)
-	if len(sets) == 1 {
-		out.Live = sets[0].LiveURL()
+	if len(out.Live) > liveSets {
+		out.Live = nil
 	}
 	out.Hours = pages.NewTimeline(r.counts, time.Hour, 24, v.now, r.since)
 	out.Days = pages.NewTimeline(r.counts, 24*time.Hour, timelineDays, v.now, r.since)
 	out.Changes, out.Since = r.latest, r.begins
 	return out
+}
+
+// live returns the WebSocket with the changes of st, if it has one.
+func live(st *document.Set) []string {
+	if uri := st.LiveURL(); uri != "" {
+		return []string{uri}
+	}
+	return nil
 }
 
 // joined returns what several sets have together.

@@ -76,7 +76,7 @@ func pageSource(ctx context.Context, v *View) (content, error) {
 		intro: cmp.Or(v.site.About.Description, "Lists of its resources and of every change to them, by ResourceSync, so that others can copy them and stay in step."),
 	}
 	if data.Recent != nil {
-		out.connect = connectTo(data.Recent.Live)
+		out.connect = data.Recent.Live
 	}
 	out.data = data
 	return out, err
@@ -157,7 +157,7 @@ func pageSet(ctx context.Context, v *View) (content, error) {
 		if err != nil {
 			return content{}, err
 		}
-		out.connect = connectTo(st.LiveURL())
+		out.connect = data.Recent.Live
 		since, err := st.Changer.Since(ctx)
 		if err != nil {
 			return content{}, err

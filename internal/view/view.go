@@ -209,11 +209,3 @@ func nameOf(c resourcesync.Capability) string {
 	}
 	return names[c]
 }
-
-// connectTo returns the WebSockets to which the script of a page connects.
-func connectTo(live string) []string {
-	if live == "" {
-		return nil
-	}
-	return []string{live}
-}

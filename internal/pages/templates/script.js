@@ -1,4 +1,4 @@
-// Shows new changes live: rows at the top of tables, from the notifications of a WebSocket.
+// Shows new changes live: rows at the top of tables, from the notifications of WebSockets.
 // Pages are complete without it.
 (() => {
   'use strict';
@@ -8,7 +8,8 @@
   const limit = Number(rows.dataset.changes);
   const terms = 'http://www.openarchives.org/rs/terms/';
   const months = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
-  let shown = 0, wait = 1000;
+  const sockets = status.dataset.live.split(' ');
+  let shown = 0, open = 0;
 
   const element = (name, text, attributes) => {
     const e = document.createElement(name);
@@ -48,12 +49,13 @@
     shown++;
   };
   const say = () => {
-    status.hidden = false;
+    status.hidden = open < sockets.length; // changes of a set would be missing
     status.textContent = shown ? `Live: ${shown} new change${shown === 1 ? '' : 's'}` : 'Live';
   };
-  const connect = () => {
-    const socket = new WebSocket(status.dataset.live);
-    socket.onopen = () => { wait = 1000; say(); };
+  const connect = (url, wait) => {
+    const socket = new WebSocket(url);
+    let opened = false;
+    socket.onopen = () => { opened = true; open++; say(); };
     socket.onmessage = event => {
       const doc = new DOMParser().parseFromString(event.data, 'application/xml');
       if (doc.getElementsByTagName('parsererror').length) return;
@@ -61,10 +63,10 @@
       say();
     };
     socket.onclose = () => {
-      status.hidden = true;
-      setTimeout(connect, wait);
-      wait = Math.min(wait * 2, 60000);
+      if (opened) { open--; wait = 1000; }
+      say();
+      setTimeout(() => connect(url, Math.min(wait * 2, 60000)), wait);
     };
   };
-  connect();
+  for (const url of sockets) connect(url, 1000);
 })();
