@@ -82,6 +82,9 @@ func (r *run) catchUp(ctx context.Context, set tree.Set, st *state.Set) (noted i
 			return noted, err
 		}
 	}
+	if r.stale[set.URI] = r.listsAreStale(set.URI); r.stale[set.URI] {
+		r.log.Info("a cache has sent Resource Lists from before the changes begin; the next run compares all resources again", "set", set.URI)
+	}
 	st.Known = false
 	n, _, err := r.readChanges(ctx, set, st)
 	return noted + n, err
