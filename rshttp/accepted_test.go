@@ -19,8 +19,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
-// tool returns the path of a program that a test needs. On a developer's machine
-// the test goes on without it.
+// tool returns the path of a program that a test needs. On a developer's machine the
+// test continues without it.
 func tool(t testing.TB, name string) (path string, ok bool) {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -33,8 +33,8 @@ func tool(t testing.TB, name string) (path string, ok bool) {
 	return path, err == nil
 }
 
-// accept has the tools that people have read all of the package in a file, and
-// compare it with its checksums.
+// accept has the tools that people use read the whole package in a file, and compares
+// the file with its checksums.
 func accept(t testing.TB, file string) {
 	t.Helper()
 	for _, command := range [][]string{
@@ -69,8 +69,8 @@ func accept(t testing.TB, file string) {
 	}
 }
 
-// fetch downloads what is at url into a file. What is zero is left out, so that the
-// file takes no more space than it must.
+// fetch downloads url into a file. It leaves out zeros, so that the file takes as
+// little space as possible.
 func fetch(t testing.TB, url string) (file string) {
 	t.Helper()
 	res, err := http.Get(url)
@@ -94,7 +94,7 @@ func fetch(t testing.TB, url string) (file string) {
 	return file
 }
 
-// holes writes to a file, but for zeros.
+// holes writes to a file, but skips zeros.
 type holes struct {
 	f       *os.File
 	at      int64
@@ -110,9 +110,9 @@ func (h *holes) Write(p []byte) (int, error) {
 	return h.f.WriteAt(p, at)
 }
 
-// TestPackagesAccepted: unzip -t, bsdtar, Python's zipfile and archive/zip accept
-// every package, as it comes over HTTP. What is in it is what the resources are; its
-// manifest is the one that is served on its own, and is valid.
+// TestPackagesAccepted: unzip -t, bsdtar, Python's zipfile and archive/zip accept every
+// package, as served over HTTP. It contains the resources, and its manifest is valid
+// and identical to the one that is served separately.
 func TestPackagesAccepted(t *testing.T) {
 	valid := func([]byte, bool) {}
 	if shared := os.Getenv("RESOURCESYNC_SHARED"); shared != "" {
@@ -231,7 +231,7 @@ func TestLargePackageAccepted(t *testing.T) {
 			t.Fatal(err)
 		}
 		if length, _ := e.Metadata.Length.Bytes(); length != info.Size() || length < l.size {
-			t.Errorf("%d bytes, said to have %d", info.Size(), length)
+			t.Errorf("%d bytes, %d stated", info.Size(), length)
 		}
 		accept(t, file)
 		behind := get(t, src, pathOf(e), "Range", fmt.Sprintf("bytes=%d-%d", l.size, l.size+5000))

@@ -22,8 +22,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// A stuck provider waits for what never comes, with or without regard for the
-// context that it is given.
+// A stuck provider waits for ever. Unless it is deaf, it stops when its context ends.
 type stuck struct {
 	*shelf
 	deaf bool
@@ -81,15 +80,15 @@ func (s stuck) Changes(ctx context.Context, iv resourcesync.Interval) iter.Seq2[
 	}
 }
 
-// TestStuckProvider: a provider that never answers costs requests their time, which
-// is bounded, and not the documents of other sets. That of a package is not if the
-// provider has no regard for contexts either, against its contract: how long a package
-// takes to be laid out nobody can say.
+// TestStuckProvider: a provider that never answers delays requests by a bounded time,
+// and does not affect the documents of other sets. The exception is a package whose
+// provider also ignores contexts, against its contract: nobody can say how long
+// planning it takes.
 func TestStuckProvider(t *testing.T) {
 	for _, deaf := range []bool{false, true} {
 		for _, at := range []string{"Stat", "Resources", "Changes"} {
 			if deaf && at == "Stat" {
-				continue // is asked by the request itself
+				continue // the request itself calls it
 			}
 			t.Run(fmt.Sprintf("%s/deaf=%v", at, deaf), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -144,9 +143,8 @@ func (w *statusWriter) Header() http.Header         { return w.header }
 func (w *statusWriter) WriteHeader(status int)      { w.status = status }
 func (w *statusWriter) Write(b []byte) (int, error) { return len(b), nil }
 
-// TestBrokenContracts: a provider that does not keep to its contract makes documents
-// that cannot be had, never wrong ones: neither lists nor dumps, and whatever divides
-// them.
+// TestBrokenContracts: if a provider breaks its contract, requests for its lists and
+// dumps fail. They never return wrong documents, regardless of how the set is divided.
 func TestBrokenContracts(t *testing.T) {
 	good := shelfOf(t, 10, 10)
 	all := func(r resourcesync.Range) (list []resourcesync.Resource) {
@@ -252,7 +250,8 @@ func TestErrorAfterMany(t *testing.T) {
 	}
 }
 
-// TestHeadFirst: HEAD of a package that has not been laid out says what GET does.
+// TestHeadFirst: HEAD of a package that has not been laid out has the same header as
+// GET.
 func TestHeadFirst(t *testing.T) {
 	for _, p := range []resourcesync.Provider{shelfOf(t, 5, 1000), bare{shelfOf(t, 5, 1000)}} {
 		src := newSource(t, nil, rshttp.Set{Provider: p})
@@ -265,8 +264,8 @@ func TestHeadFirst(t *testing.T) {
 	}
 }
 
-// TestAbusedRanges: whatever ranges are asked for, the answer is no longer than the
-// package and a part of it for each of few ranges, and reads no more than that.
+// TestAbusedRanges: for any requested ranges, the response is no longer than the
+// package and a part header for each of a few ranges, and no more than that is read.
 func TestAbusedRanges(t *testing.T) {
 	s := shelfOf(t, 3, 1000)
 	src := newSource(t, nil, rshttp.Set{Provider: s})
@@ -310,8 +309,8 @@ func TestAbusedRanges(t *testing.T) {
 	}
 }
 
-// TestSmallPackages: however small packages are to be, each resource is in one of
-// them, alone if it is too large, and those without content are no burden.
+// TestSmallPackages: each resource is in a package, which exceeds a small PackageSize
+// only if it holds a single resource with content.
 func TestSmallPackages(t *testing.T) {
 	for _, size := range []int64{1, 2, 99, 100, 101} {
 		s := newShelf(t)
@@ -340,8 +339,8 @@ func TestSmallPackages(t *testing.T) {
 }
 
 // TestPackageUnderWrites downloads one package again and again, whole and in two parts,
-// while the set changes: what arrives is what the manifest in it says, whichever state
-// that is of.
+// while the set changes. Each download matches the manifest in it, for some state of
+// the set.
 func TestPackageUnderWrites(t *testing.T) {
 	for name, p := range map[string]func(*shelf) resourcesync.Provider{
 		"every upgrade": func(s *shelf) resourcesync.Provider { return s },
@@ -400,7 +399,7 @@ func TestPackageUnderWrites(t *testing.T) {
 	}
 }
 
-// checkPackage holds a package to its manifest.
+// checkPackage checks a package against its manifest.
 func checkPackage(t *testing.T, body string) {
 	t.Helper()
 	z, err := zip.NewReader(strings.NewReader(body), int64(len(body)))

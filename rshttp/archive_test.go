@@ -14,7 +14,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// cabinet keeps snapshots: of each archive as many documents, a day apart.
+// cabinet has snapshots: for each archive, its number of documents, a day apart.
 type cabinet map[resourcesync.Capability]int
 
 func (c cabinet) Archives() (all []resourcesync.Capability) {
@@ -114,8 +114,8 @@ func TestD9_Archives(t *testing.T) {
 	}
 }
 
-// TestD9_ArchiveIndex wants an archive of more documents than a page to be an index
-// whose pages stay where they are when documents are added.
+// TestD9_ArchiveIndex: an archive of more documents than a page holds is an index. Its
+// pages stay where they are when documents are added.
 func TestD9_ArchiveIndex(t *testing.T) {
 	kept := cabinet{resourcesync.ChangeListArchive: 25}
 	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 10}}, rshttp.Set{Provider: papers(t, "a"), Archiver: kept})
@@ -155,7 +155,7 @@ func TestD9_ArchiveIndex(t *testing.T) {
 	}
 	res := get(t, src, "/resourcesync/changelistarchive/20000101T000000.000000000Z.xml")
 	if link := res.Header.Get("Link"); res.StatusCode != http.StatusGone || !strings.Contains(link, "/changelistarchive.xml") {
-		t.Errorf("a page that is none: %s, Link %q", res.Status, link)
+		t.Errorf("a page that does not exist: %s, Link %q", res.Status, link)
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
-// compare times a and base in turn, so that what disturbs the machine disturbs
-// both, and reports the median of a over that of base.
+// compare times a and base in turn, so that disturbances of the machine affect both,
+// and reports the ratio of their medians.
 func compare(b *testing.B, name string, a, base func()) {
 	a() // what is made once is made now
 	base()

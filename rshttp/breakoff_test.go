@@ -19,9 +19,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
-// TestBreakOff: what happens to a resource while its package is sent, the client
-// never gets a package that is complete and wrong. The log says which resource it
-// was, nothing stays open, and the package is not offered again.
+// TestBreakOff: if a resource changes while its package is sent, the client never gets
+// a complete but wrong package. The log names the resource, all content is closed, and
+// the package is not offered again.
 func TestBreakOff(t *testing.T) {
 	const key, size = "000010.txt", 300_000
 	for name, content := range map[string][]byte{
@@ -84,7 +84,7 @@ func TestBreakOff(t *testing.T) {
 				}
 
 				if again := get(t, src, wholePath); again.StatusCode != 503 {
-					t.Errorf("while nothing is mended: %s", again.Status)
+					t.Errorf("before the correction: %s", again.Status)
 				}
 				s.opening = nil
 				if content == nil {
@@ -120,7 +120,7 @@ type defective struct{}
 
 func (defective) Read([]byte) (int, error) { panic("the provider's defect") }
 
-// TestPanic: content whose reading panics breaks its transfer, and nothing else.
+// TestPanic: a panic while content is read aborts only that transfer.
 func TestPanic(t *testing.T) {
 	for _, ranges := range []string{"", "bytes=0-99,300000-900000"} {
 		s := &summed{shelf: newShelf(t)}
@@ -165,8 +165,8 @@ func isBrokenOff(t testing.TB, h http.Handler, path string) (broken bool) {
 	return false
 }
 
-// TestTransfers: no more packages are sent at the same time than may be, and
-// documents are none of them.
+// TestTransfers: no more packages are sent at a time than the limit allows, and
+// documents do not count.
 func TestTransfers(t *testing.T) {
 	s := shelfOf(t, 10, 1000)
 	src := newSource(t, &rshttp.Options{Limits: rshttp.Limits{Transfers: 2, ClientTransfers: 3, Renderings: 1, Wait: -1}}, rshttp.Set{Provider: s})

@@ -22,8 +22,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
-// A busySet has resources of one size whose content changes all the time. Only the
-// latest version of each can be opened, like that of a file.
+// A busySet has resources of one size whose content changes all the time. As with
+// files, only the latest version of each can be opened.
 type busySet struct {
 	*memory.Set
 	size  int
@@ -77,8 +77,8 @@ func (s *busySet) Checksum(_ context.Context, r resourcesync.Resource) (uint32, 
 	return crc32.ChecksumIEEE(content), nil
 }
 
-// change replaces the content of a resource. It is listed a second later, like a file
-// that has to be found.
+// change replaces the content of a resource. It is listed a second later, as a file is
+// when a scan finds it.
 func (s *busySet) change(t *testing.T, i int) {
 	s.mu.Lock()
 	s.versions[i]++
@@ -90,7 +90,7 @@ func (s *busySet) change(t *testing.T, i int) {
 	}
 }
 
-// A link delivers what is written at a speed.
+// A link sends data at a limited speed.
 type link struct {
 	header http.Header
 	status int
@@ -108,15 +108,14 @@ func (l *link) Write(p []byte) (int, error) {
 	return l.body.Write(p)
 }
 
-// A resuming Destination fetches packages over a link, and goes on where a transfer
-// was broken off.
+// A resuming Destination fetches packages over a link, and resumes aborted transfers.
 type resuming struct {
 	h     http.Handler
 	rate  int
 	bytes int // transferred
 }
 
-// fetch fetches a package. It returns how often it had to begin anew.
+// fetch fetches a package. It returns how often it had to start over.
 func (d *resuming) fetch(t *testing.T, path string) (restarts int, content []byte, err error) {
 	var etag string
 	var body bytes.Buffer
@@ -158,7 +157,7 @@ func (d *resuming) fetch(t *testing.T, path string) (restarts int, content []byt
 	return restarts, nil, errors.New("not complete after 20 requests")
 }
 
-// serve reports whether the transfer is broken off.
+// serve serves a response over the link, and reports whether the transfer was aborted.
 func (d *resuming) serve(w http.ResponseWriter, r *http.Request) (broken bool) {
 	defer func() {
 		if cause := recover(); cause == http.ErrAbortHandler {

@@ -19,8 +19,7 @@ import (
 
 const changeDumpPath = "/resourcesync/changedump.xml"
 
-// seal closes the package of the newest changes of set, as Run does when its time is
-// over.
+// seal closes the package of the newest changes of set, as Run does when its period ends.
 func seal(t testing.TB, set *memory.Set) {
 	t.Helper()
 	stat, err := set.Stat(t.Context(), resourcesync.Range{})
@@ -112,8 +111,8 @@ func changePackages(t testing.TB, src *rshttp.Source) []rsxml.Entry {
 	return dumped(t, src, changeDumpPath)
 }
 
-// TestChangePackages: packages keep to their size, and what is closed stays as it
-// is when changes come.
+// TestChangePackages: packages keep within their size, and closed ones do not change
+// when changes are added.
 func TestChangePackages(t *testing.T) {
 	s := newShelf(t)
 	change := func(n int) {
@@ -172,8 +171,8 @@ func TestChangePackages(t *testing.T) {
 	}
 }
 
-// TestLostVersion: a version that is not to be had is no version: there is no
-// package that should hold it, and no other in its place.
+// TestLostVersion: if a version is missing, its package is refused, and no package
+// replaces it.
 func TestLostVersion(t *testing.T) {
 	var log bytes.Buffer
 	s := newShelf(t)
@@ -183,10 +182,10 @@ func TestLostVersion(t *testing.T) {
 	src := newSource(t, &rshttp.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, rshttp.Set{Provider: history{s}})
 	first := firstChanges(t, src, s.Set)
 	if !isBrokenOff(t, src, first+".zip") {
-		t.Error("a package with a version missing")
+		t.Error("a package that lacks a version was sent")
 	}
 	if res := get(t, src, first+".zip"); res.StatusCode != 503 {
-		t.Errorf("once that is known: %s", res.Status)
+		t.Errorf("after the failed transfer: %s", res.Status)
 	}
 	if !strings.Contains(log.String(), "https://example.org/a.txt") {
 		t.Errorf("the log does not say which: %s", log.String())
@@ -197,7 +196,7 @@ func TestLostVersion(t *testing.T) {
 	}
 }
 
-// sinceOnly has the bytes of versions from a time on.
+// sinceOnly limits the versions that can be opened to those after a time.
 type sinceOnly struct {
 	resourcesync.ChangeOpener
 	from time.Time
@@ -205,8 +204,8 @@ type sinceOnly struct {
 
 func (s sinceOnly) Since(context.Context) (time.Time, error) { return s.from, nil }
 
-// TestChangesWithoutBytes: a Change Dump begins where there are bytes, however far
-// back the journal goes.
+// TestChangesWithoutBytes: a Change Dump begins where versions can be opened, however
+// far back the journal goes.
 func TestChangesWithoutBytes(t *testing.T) {
 	s := newShelf(t)
 	for i := range 100 {
@@ -272,7 +271,7 @@ func TestSameInstant(t *testing.T) {
 		h.keep(r.Hashes[0], content)
 		changes = append(changes, resourcesync.Change{Type: resourcesync.Updated, Datetime: newYear.Add(time.Duration(i/5) * time.Second), Resource: r})
 	}
-	// A later change closes the package of those.
+	// A later change closes their package.
 	later := changes[0]
 	later.Datetime = newYear.Add(2 * time.Hour)
 	changes = append(changes, later)
@@ -292,9 +291,9 @@ func TestSameInstant(t *testing.T) {
 	}
 }
 
-// TestD16_ChangePackagesAreSmall: the packages of a Change Dump hold no more resources
-// than those of a Resource Dump, however small these are, so that many of their layouts
-// fit into memory.
+// TestD16_ChangePackagesAreSmall: a package of a Change Dump holds no more resources
+// than one of a Resource Dump, however small they are, so that many layouts fit into
+// memory.
 func TestD16_ChangePackagesAreSmall(t *testing.T) {
 	s := newShelf(t)
 	for i := range 2500 {

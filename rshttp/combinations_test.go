@@ -18,7 +18,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
-// An abilities is what a set can do besides listing, one bit each.
+// abilities are what a set can do besides listing, one bit each.
 type abilities uint
 
 const (
@@ -73,7 +73,7 @@ func (a abilities) advertised() map[resourcesync.Capability]string {
 	return want
 }
 
-// lister hides whatever else a provider can do.
+// lister hides all upgrades of a provider.
 type lister struct{ resourcesync.Provider }
 
 // unscanned is a set that has nothing to show yet.
@@ -120,9 +120,9 @@ func (a abilities) set(s *shelf) rshttp.Set {
 	return set
 }
 
-// TestCombinations: whatever a set can do, its Capability List names what is served
-// and nothing else is, everything that a document leads to is there, and HEAD says
-// what GET does.
+// TestCombinations: for each combination of abilities, the Capability List names
+// exactly what is served, every link of a document works, and HEAD has the same header
+// as GET.
 func TestCombinations(t *testing.T) {
 	needs.Time(t)
 	s := newShelf(t)
@@ -193,7 +193,7 @@ type visitor struct {
 	entries map[resourcesync.Capability]string
 }
 
-// ask gets what is at uri, and holds HEAD to it.
+// ask gets uri, and compares HEAD with it.
 func (v *visitor) ask(uri string) *http.Response {
 	v.t.Helper()
 	u, err := url.Parse(uri)
@@ -219,7 +219,7 @@ func (v *visitor) ask(uri string) *http.Response {
 	return got
 }
 
-// visit reads the document at uri and all that it leads to.
+// visit reads the document at uri and all documents that it links to.
 func (v *visitor) visit(uri string, of resourcesync.Capability) {
 	v.t.Helper()
 	if v.seen[uri] {

@@ -19,7 +19,8 @@ func (b failingStater) Stat(context.Context, resourcesync.Range) (resourcesync.S
 	return resourcesync.Stat{}, b.error
 }
 
-// TestSetStatus: each set tells what it knows; one that fails does not hide the others.
+// TestSetStatus: each set reports its status; a set that fails does not hide the
+// others.
 func TestSetStatus(t *testing.T) {
 	src := newSource(t, nil,
 		rshttp.Set{Name: "papers", Provider: papers(t, "a", "b")},

@@ -29,9 +29,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
-// A crawler is a Destination that reads everything a Source has, and holds it to
-// the specification: documents are decoded strictly, which includes the
-// mandatory attributes of Appendix A, and every link must lead somewhere.
+// A crawler is a Destination that reads everything a Source has, and checks it against
+// the specification: documents are decoded strictly, which includes the mandatory
+// attributes of Appendix A, and every link must lead somewhere.
 type crawler struct {
 	t    *testing.T
 	url  string // scheme and host of the Source
@@ -51,8 +51,8 @@ type change struct {
 	at   time.Time
 }
 
-// errGone says that a page has outgrown its range while it was crawled, as the
-// Source may: the crawl begins again at the index.
+// errGone means that a page outgrew its range during the crawl, which a Source may
+// report: the crawl starts over at the index.
 var errGone = errors.New("410")
 
 // serve starts a server for sets and returns a crawler of it.
@@ -80,8 +80,9 @@ func (c *crawler) crawl() error {
 	return c.read(c.url+wellknown.Path, resourcesync.Description, "", "")
 }
 
-// read reads the document at uri, which must have a capability and lead up to
-// its parent, and to its index if it is in one; and then what it leads to.
+// read reads the document at uri, which must have the capability want and link to its
+// parent, and to its index if it is part of one. Then it reads the documents that it
+// links to.
 func (c *crawler) read(uri string, want resourcesync.Capability, up, index string) error {
 	if c.docs[uri] {
 		c.t.Errorf("%s is led to twice", uri)
@@ -153,8 +154,8 @@ func (c *crawler) read(uri string, want resourcesync.Capability, up, index strin
 	return nil
 }
 
-// readPackage reads the package that e leads to and its manifest, which must
-// have a capability and be the one inside.
+// readPackage reads the package of e and its manifest, which must have the capability
+// want and be identical to the one inside.
 func (c *crawler) readPackage(e rsxml.Entry, want resourcesync.Capability, up string) error {
 	contents := linked(e.Links, resourcesync.RelContents)
 	if err := c.read(contents, want, up, ""); err != nil {
@@ -170,7 +171,7 @@ func (c *crawler) readPackage(e rsxml.Entry, want resourcesync.Capability, up st
 	}
 	body := text(c.t, res)
 	if length, _ := e.Metadata.Length.Bytes(); length != int64(len(body)) {
-		c.t.Errorf("%s has %d bytes, %d are said", e.Loc, len(body), length)
+		c.t.Errorf("%s has %d bytes, %d stated", e.Loc, len(body), length)
 	}
 	z, err := zip.NewReader(strings.NewReader(body), int64(len(body)))
 	if err != nil {
@@ -199,7 +200,7 @@ func (c *crawler) readPackage(e rsxml.Entry, want resourcesync.Capability, up st
 		if m.Metadata.Path == "" {
 			continue // it has been deleted
 		}
-		// The root of a package is that of the paths in it.
+		// Paths in a manifest begin at the root of the package.
 		content, err := fs.ReadFile(z, strings.TrimPrefix(m.Metadata.Path, "/"))
 		sum := sha256.Sum256(content)
 		if err != nil || m.Metadata.Hashes[0].Digest != hex.EncodeToString(sum[:]) {
@@ -221,7 +222,7 @@ func linked(links []resourcesync.Link, rel string) string {
 	return ""
 }
 
-// must crawls until no page is gone on the way.
+// must crawls until no page is gone.
 func (c *crawler) must() {
 	c.t.Helper()
 	for range 100 {
@@ -306,8 +307,8 @@ func TestCrawlDumps(t *testing.T) {
 	}
 }
 
-// TestCrawlChangeDump crawls the dumps of a set with a history: what the Change
-// Lists tell, the packages hold, in the same order.
+// TestCrawlChangeDump crawls the dumps of a set with a history. The packages hold the
+// changes of the Change Lists, in the same order.
 func TestCrawlChangeDump(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(4, 4))
 	for _, changes := range []int{0, 1, 300} {
@@ -357,10 +358,10 @@ func validate(t *testing.T, schemas string) func([]byte, bool) {
 	}
 }
 
-// TestCrawlUnderWrites crawls while the set is written to. What exists
-// throughout a crawl is listed exactly once in it, whatever comes and goes in
-// between, with and without somebody dividing in the background; and a replica
-// that reads the Change Lists from the last datetime it saw ends up equal.
+// TestCrawlUnderWrites crawls while the set is written to. A resource that exists
+// throughout a crawl is listed exactly once in it, regardless of others that come and
+// go, with and without division in the background. A replica that reads the Change
+// Lists from the last datetime it saw ends up equal.
 func TestCrawlUnderWrites(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -386,7 +387,7 @@ func TestCrawlUnderWrites(t *testing.T) {
 			var writer sync.WaitGroup
 			writer.Go(func() {
 				for ctx.Err() == nil {
-					// Now here, now there, so that pages fill up and empty.
+					// Writes move around, so that pages fill up and empty.
 					around := rnd.IntN(1000)
 					for range rnd.IntN(15) {
 						key := fmt.Sprintf("%03d-goes-%02d", around, rnd.IntN(99))

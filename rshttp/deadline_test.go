@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestBounded: a bounded context ends in time for who waits for it and for who
-// only asks, and with the one that it is made from.
+// TestBounded: a bounded context ends in time, both for callers that wait on Done and
+// for those that only call Err, and ends with its parent.
 func TestBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, waited := withLazyDeadline(t.Context(), time.Second), withLazyDeadline(t.Context(), time.Second)
@@ -17,7 +17,7 @@ func TestBounded(t *testing.T) {
 		derived, cancel := context.WithCancel(waited)
 		defer cancel()
 		if asked.Err() != nil || waited.Err() != nil || derived.Err() != nil {
-			t.Error("ended at once")
+			t.Error("ended immediately")
 		}
 		started := time.Now()
 		<-derived.Done()
@@ -25,7 +25,7 @@ func TestBounded(t *testing.T) {
 			t.Errorf("after %v: %v, %v", d, waited.Err(), derived.Err())
 		}
 		if asked.Err() != context.DeadlineExceeded {
-			t.Errorf("nobody has waited: %v", asked.Err())
+			t.Errorf("without a waiting caller: %v", asked.Err())
 		}
 
 		parent, end := context.WithCancel(t.Context())

@@ -17,7 +17,7 @@ import (
 
 const index = "/resourcesync/resourcelist.xml"
 
-// counted is a set with a version, whose Cutter knows nothing of bytes and may
+// counted is a set with a version. Its Cutter counts resources but not bytes, and may
 // fail once.
 type counted struct {
 	counting
@@ -41,9 +41,9 @@ func firstPage(t *testing.T, res string) string {
 	return strings.TrimPrefix(locs.FindStringSubmatch(res)[1], "https://example.org")
 }
 
-// TestSplitPage: a page that turns out too large is split in the very next index,
-// which no validator of the old one passes for, and stays so although the Cutter
-// knows nothing of it and fails in between.
+// TestSplitPage: a page that turns out too large is split in the very next index, and
+// the old index no longer validates. The page stays split although the Cutter does not
+// know about it and fails in between.
 func TestSplitPage(t *testing.T) {
 	p := &counted{counting: counting{sized{120, 500_000}}}
 	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 110}}, rshttp.Set{Provider: p})
@@ -68,7 +68,7 @@ func TestSplitPage(t *testing.T) {
 	}
 }
 
-// slowTable is a table that takes long to walk over.
+// slowTable is a table that is slow to walk.
 type slowTable struct {
 	*table
 	delay time.Duration
@@ -81,9 +81,9 @@ func (s slowTable) Stat(context.Context, resourcesync.Range) (resourcesync.Stat,
 	return resourcesync.Stat{Version: fmt.Sprint(len(s.resources))}, nil
 }
 
-// TestFullPageGrows: with pages as large as documents may be, one insertion makes
-// one too large. Its resources can be had again after asking the index once,
-// however long the set takes to divide and must rest.
+// TestFullPageGrows: with pages as large as documents may be, one insertion makes one
+// too large. Its resources are available after one request for the index, even if
+// dividing the set takes long and must pause.
 func TestFullPageGrows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := slowTable{tableOf(rsxml.MaxEntries + 10), 20 * time.Second}

@@ -14,8 +14,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// TestDumpStability: a change touches its package and the dump, and nothing else
-// of a Destination's.
+// TestDumpStability: a change affects its package and the dump, and nothing else that a
+// Destination has.
 func TestDumpStability(t *testing.T) {
 	s := shelfOf(t, 200, 100)
 	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PackageSize: 2000}}, rshttp.Set{Provider: s})
@@ -109,7 +109,8 @@ func TestDumpGrows(t *testing.T) {
 	}
 }
 
-// TestDumpLeftOut: what a package cannot hold is left out and breaks nothing.
+// TestDumpLeftOut: a resource that a package cannot hold is left out and breaks
+// nothing.
 func TestDumpLeftOut(t *testing.T) {
 	twice := resource("b")
 	twice.Key = "c"
@@ -137,8 +138,8 @@ func shelfWith(t testing.TB, keys ...string) *shelf {
 	return s
 }
 
-// TestReadOnce: without a Checksummer a resource is read once for its checksum,
-// and again only if it has changed or something was wrong with it.
+// TestReadOnce: without a Checksummer a resource is read once for its checksum, and
+// again only if it has changed or a read has failed.
 func TestReadOnce(t *testing.T) {
 	s := shelfOf(t, 10, 100)
 	for name, tt := range map[string]struct {
@@ -178,8 +179,8 @@ func TestReadOnce(t *testing.T) {
 	}
 }
 
-// TestFullPackageIsKept: the layout of a package with as many resources as one is ever
-// cut for is kept.
+// TestFullPackageIsKept: the layout of a package with the maximum number of resources
+// is cached.
 func TestFullPackageIsKept(t *testing.T) {
 	if raceEnabled {
 		t.Skip("takes long, and nothing is done at the same time")

@@ -13,8 +13,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// TestDumpIndex: of more packages than a dump lists there is an index, in which
-// every package is once.
+// TestDumpIndex: if there are more packages than one dump lists, an index has each of
+// them once.
 func TestDumpIndex(t *testing.T) {
 	s := shelfOf(t, 95, 100)
 	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 10, PackageSize: 100}}, rshttp.Set{Provider: s})
@@ -56,7 +56,7 @@ func TestDumpIndex(t *testing.T) {
 	}
 }
 
-// TestDumpIndexStability: a change touches the index and one of its dumps.
+// TestDumpIndexStability: a change affects the index and one of its dumps.
 func TestDumpIndexStability(t *testing.T) {
 	s := shelfOf(t, 95, 100)
 	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 10, PackageSize: 100}}, rshttp.Set{Provider: s})
@@ -98,9 +98,9 @@ func TestDumpIndexStability(t *testing.T) {
 	}
 }
 
-// TestDumpIndexHoldsAll grows and shrinks a set at random. However packages and
-// dumps are divided by then, and whichever replica answers for which document, each
-// package is in one dump.
+// TestDumpIndexHoldsAll grows and shrinks a set at random. Each package is in exactly
+// one dump, regardless of how packages and dumps are divided and of which replica
+// serves which document.
 func TestDumpIndexHoldsAll(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(4, 4))
 	s := newShelf(t)
@@ -156,8 +156,8 @@ func TestDumpIndexOfMany(t *testing.T) {
 	}
 }
 
-// TestChangeDumpIndex: of more packages than a dump lists there is an index, with a
-// dump for as many as one lists. Those that are closed stay as they are.
+// TestChangeDumpIndex: if there are more packages than one dump lists, an index has
+// several dumps. Closed dumps do not change.
 func TestChangeDumpIndex(t *testing.T) {
 	s := newShelf(t)
 	change := func(n int) {

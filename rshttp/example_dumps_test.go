@@ -18,8 +18,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
-// A dump that nobody has built: a package is computed while it is sent, and a
-// download that was cut off goes on from where it ended.
+// A Source computes the packages of a dump while it sends them, and resumes interrupted
+// downloads.
 func Example_dumps() {
 	now := func() time.Time { return time.Date(2026, 1, 2, 13, 0, 0, 0, time.UTC) }
 	papers := memory.New(&memory.Options{Now: now})
@@ -73,7 +73,7 @@ func Example_dumps() {
 
 const paper = "All that is known of it.\n"
 
-// shelves have the bytes of the papers.
+// shelves can open the content of the papers.
 type shelves struct{}
 
 func (shelves) Open(_ context.Context, r resourcesync.Resource) (io.ReadCloser, error) {

@@ -76,7 +76,7 @@ func Example_hub() {
 		}
 	}
 
-	// The first Framework Notification tells that there is a Source Description.
+	// The first Framework Notification announces the Source Description.
 	for announced := false; !announced; time.Sleep(time.Millisecond) {
 		status, err := src.PushStatus(ctx)
 		if err != nil {

@@ -22,8 +22,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
-// TestProviderErrors: an answer is whole or it is none, it says nothing of what
-// went wrong, and the log says all under the same request id.
+// TestProviderErrors: a response is complete or an error. It does not reveal the cause,
+// which the log has under the same request id.
 func TestProviderErrors(t *testing.T) {
 	const secret = "password of the database"
 	for _, tt := range []struct {
@@ -109,7 +109,8 @@ func TestContractIsEnforced(t *testing.T) {
 	}
 }
 
-// TestLeftOut: what cannot be expressed is left out and breaks nothing.
+// TestLeftOut: a resource that a document cannot express is left out and breaks
+// nothing.
 func TestLeftOut(t *testing.T) {
 	long := "https://example.org/" + strings.Repeat("x", 2048)
 	p := wrong{
@@ -136,8 +137,8 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// TestD14_NotReady: before there is something to show, an empty list is not an
-// answer. What depends on the configuration alone is answered at once.
+// TestD14_NotReady: before a set is ready, its lists are refused instead of empty.
+// Documents that depend on the configuration alone are served at once.
 func TestD14_NotReady(t *testing.T) {
 	set := memory.New(&memory.Options{SetOptions: scan.SetOptions{AwaitScan: true}})
 	src := newSource(t, nil, rshttp.Set{Provider: set})
@@ -169,8 +170,8 @@ func TestD14_NotReady(t *testing.T) {
 	}
 }
 
-// TestBusy: beyond the bound on renderings, requests are answered 503; those for
-// what is being rendered already wait for it together.
+// TestBusy: beyond the limit on renderings, requests are answered 503. Requests for a
+// document that is being rendered wait for it together.
 func TestBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow, other := tableOf(3), tableOf(3)
@@ -216,8 +217,7 @@ func TestBusy(t *testing.T) {
 	})
 }
 
-// TestHungProvider: a provider that takes for ever costs a request, not the
-// server.
+// TestHungProvider: a provider that hangs fails a request, not the server.
 func TestHungProvider(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := tableOf(3)
@@ -233,8 +233,8 @@ func TestHungProvider(t *testing.T) {
 	})
 }
 
-// TestClientGone: a request whose client hangs up ends at once, and what it
-// asked for is made for the next.
+// TestClientGone: a request whose client disconnects ends at once, and its document is
+// still rendered for the next client.
 func TestClientGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := tableOf(3)
