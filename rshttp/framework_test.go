@@ -28,7 +28,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
-// framed is a Source of one set, and what its framework channel knows.
+// framed is a Source of one set, and the state of its framework channel.
 type framed struct {
 	t    *testing.T
 	src  *Source
@@ -75,7 +75,7 @@ func (f *framed) get(uri string) (text string, head rsxml.Head, entries []rsxml.
 	return text, head, entries
 }
 
-// news returns what Next tells, and keeps what it knows, until there is no more.
+// news calls Next until it returns nothing, saves its states, and returns the updates.
 func (f *framed) news() (updates []*publisher.Update) {
 	f.t.Helper()
 	for range 10 {
@@ -93,7 +93,7 @@ func (f *framed) news() (updates []*publisher.Update) {
 	return nil
 }
 
-// brief writes what updates say, without times.
+// brief formats updates without times.
 func brief(updates []*publisher.Update) string {
 	var b strings.Builder
 	for _, u := range updates {
@@ -134,8 +134,7 @@ func (k full) put(t *testing.T, key string) {
 	}
 }
 
-// seal closes the package of the newest changes of set, as Run does when its time is
-// over.
+// seal closes the package of the newest changes of set, as Run does when its period ends.
 func seal(t *testing.T, set *memory.Set) {
 	t.Helper()
 	stat, err := set.Stat(t.Context(), resourcesync.Range{})
@@ -147,7 +146,7 @@ func seal(t *testing.T, set *memory.Set) {
 	}
 }
 
-// A found is a document that a Destination finds.
+// A found is a document that a crawl has found.
 type found struct {
 	capability resourcesync.Capability
 	text       string
@@ -181,9 +180,9 @@ func (f *framed) crawl() (docs map[string]found, count map[resourcesync.Capabili
 	return docs, count
 }
 
-// TestD2_RS16_RS17_FrameworkTellsAll: whatever happens to a set, its framework
-// channel names the newest document of each capability that is new, and the newest
-// that has changed, and no other, in the words that the specification allows.
+// TestD2_RS16_RS17_FrameworkTellsAll: through a random history of a set, its framework
+// channel names the newest document of each capability that is new, and the newest that
+// has changed, and no other, in the words that the specification allows.
 func TestD2_RS16_RS17_FrameworkTellsAll(t *testing.T) {
 	for seed := range uint64(needs.Size(1, 4)) {
 		synctest.Test(t, func(t *testing.T) {
@@ -234,8 +233,8 @@ func TestD2_RS16_RS17_FrameworkTellsAll(t *testing.T) {
 	}
 }
 
-// A check compares what was told with what has changed since the documents of a
-// capability were announced last.
+// A check compares the announcements with the changes since the documents of a
+// capability were last announced.
 type check struct {
 	before, after map[string]found
 	was, is       map[resourcesync.Capability]int
@@ -269,8 +268,8 @@ func (c *check) check(f *framed, updates []*publisher.Update, told map[string]in
 	}
 }
 
-// remember marks the current documents as announced: those of the capabilities in
-// updates, or all.
+// remember marks the current documents of the capabilities in updates, or of all, as
+// announced.
 func (c *check) remember(updates []*publisher.Update, all bool) {
 	announced := map[resourcesync.Capability]bool{}
 	for _, u := range updates {
@@ -315,23 +314,24 @@ func (c *check) entry(f *framed, e rsxml.Entry) {
 	was, old := c.before[e.Loc]
 	now := c.after[e.Loc]
 	if old && was.text == now.text {
-		f.t.Errorf("%s is told as %s and is what it was", e.Loc, e.Metadata.Change)
+		f.t.Errorf("%s is announced as %s but has not changed", e.Loc, e.Metadata.Change)
 	}
 	if kind == resourcesync.ResourceDump || c.restarted {
 		return
 	}
 	if created := e.Metadata.Change == resourcesync.Created; created && (old || c.is[kind] <= c.was[kind]) {
-		f.t.Errorf("%s is told as created, and is not the product of a split", e.Loc)
+		f.t.Errorf("%s is announced as created, but does not come from a split", e.Loc)
 	}
 	for uri, other := range c.after {
 		was, old := c.before[uri]
 		if other.capability == kind && other.at.After(now.at) && old == (e.Metadata.Change == resourcesync.Updated) && was.text != other.text {
-			f.t.Errorf("%s is newer than %s, which is told as %s", uri, e.Loc, e.Metadata.Change)
+			f.t.Errorf("%s is newer than %s, which is announced as %s", uri, e.Loc, e.Metadata.Change)
 		}
 	}
 }
 
-// TestFrameworkBegins: the first notifications announce everything, from the top.
+// TestFrameworkBegins: the first notifications announce all documents, from the Source
+// Description down.
 func TestFrameworkBegins(t *testing.T) {
 	set := full{memory.New(nil)}
 	set.put(t, "a")
@@ -363,8 +363,8 @@ created rs/changedump.xml
 	f.want("")
 }
 
-// TestFrameworkRestart: what was told is not told again by a new process, and what
-// has changed meanwhile is.
+// TestFrameworkRestart: a new process does not repeat announcements, and announces what
+// has changed in between.
 func TestFrameworkRestart(t *testing.T) {
 	set := full{memory.New(nil)}
 	set.put(t, "a")
@@ -383,7 +383,7 @@ func TestFrameworkRestart(t *testing.T) {
 	f.get("https://example.org/rs/resourcelist.xml")
 	f.want("updated rs/changedump.xml\n")
 
-	// Another version of the Source says other things.
+	// Another version of the Source renders different documents.
 	f = f.again(Options{DescribedBy: "https://example.org/about"}, Set{Provider: set.Set, DescribedBy: "https://example.org/papers"})
 	f.get("https://example.org/rs/resourcelist.xml")
 	f.want("updated .well-known/resourcesync\nupdated rs/capabilitylist.xml\n")
@@ -428,7 +428,7 @@ func TestFrameworkWaits(t *testing.T) {
 	f.want("updated .well-known/resourcesync\n")
 }
 
-// TestFrameworkReplicas: two processes in the same state say the same.
+// TestFrameworkReplicas: two processes in the same state send the same notifications.
 func TestFrameworkReplicas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set := full{memory.New(nil)}

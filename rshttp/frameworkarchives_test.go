@@ -53,8 +53,8 @@ func (a droppedLists) ArchivedChanges(context.Context, resourcesync.Interval) it
 	return func(func(resourcesync.Change, error) bool) {}
 }
 
-// TestFrameworkArchives: changes of archives are announced, of an index its newest page. An
-// Archiver is not read all the time.
+// TestFrameworkArchives: changes of archives are announced; for an index, its newest page.
+// An Archiver is not read each time.
 func TestFrameworkArchives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lists := &attic{began: time.Now().AddDate(0, 0, -100), days: 2}

@@ -19,7 +19,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// vast is a set that is divided into many pages, which it counts but does not have.
+// vast is a set that is divided into many pages. It counts resources that it does not
+// have.
 type vast struct {
 	*memory.Set
 	pages int
@@ -65,8 +66,8 @@ func TestD2_FrameworkIsSmall(t *testing.T) {
 	f.want("")
 }
 
-// TestFrameworkUnknown: what another version has written is announced anew rather than
-// misunderstood.
+// TestFrameworkUnknown: a state that another version has written is announced anew
+// rather than misread.
 func TestFrameworkUnknown(t *testing.T) {
 	for _, text := range []string{"{}", `{"format":4,"description":"x"}`, "x", `{"format":1,"resourcelist":7}`, `[]`} {
 		f := frame(t, Options{}, text, Set{Provider: memory.New(nil)})
@@ -75,9 +76,9 @@ func TestFrameworkUnknown(t *testing.T) {
 	}
 }
 
-// TestD2_FormatBefore: from the state that the version before has remembered, with a
-// mark for each page, nothing is announced as new. Its Change Dump still listed the open
-// package, so that of now is another.
+// TestD2_FormatBefore: from the state of the previous version, which has a mark for each
+// page, nothing is announced as new. Its Change Dump still listed the open package, so
+// the current one differs.
 func TestD2_FormatBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set := full{memory.New(nil)}
@@ -116,8 +117,8 @@ func TestD2_FormatBefore(t *testing.T) {
 // silent is a set without upgrades.
 type silent struct{ resourcesync.Provider }
 
-// TestFrameworkWithoutStater: what has changed is known from how the set is divided,
-// and from how far the journal is.
+// TestFrameworkWithoutStater: without a Stater, changes show in the division of the set
+// and the end of the journal.
 func TestFrameworkWithoutStater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set := full{memory.New(nil)}
@@ -170,14 +171,14 @@ func TestFrameworkWithoutStater(t *testing.T) {
 		if err := renew(t.Context(), f.src.site.Order[0].Pages); err != nil {
 			t.Fatal(err)
 		}
-		// It is only known that one of them has changed.
+		// All that is known is that one of them has changed.
 		f.want("updated rs/resourcelist/Mg~.xml index rs/resourcelist.xml\n")
 		f.want("")
 	})
 }
 
-// TestD2_Windows: of many new Change Lists the newest is announced, as of the time it
-// was split off, and the one that has been closed.
+// TestD2_Windows: if there are many new Change Lists, the channel announces the newest,
+// as of the time it was split off, and the one that has been closed.
 func TestD2_Windows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set := full{memory.New(nil)}
@@ -198,7 +199,7 @@ func TestD2_Windows(t *testing.T) {
 		}
 		split := time.Now().Add(-time.Second) // with the last change
 		time.Sleep(time.Hour)
-		// There is an index now: it is never announced, nor is what it was before.
+		// Now there is an index. Neither it nor the list that it replaces is announced.
 		updates := f.news()
 		all := windows()
 		if got, want := brief(updates), "updated rs/resourcelist.xml\ncreated "+path(all[len(all)-1])+" index rs/changelist.xml\n"; got != want {
@@ -353,7 +354,7 @@ func (f *framed) known() (k stored) {
 // dumped returns when a Resource Dump was announced last.
 func (f *framed) dumped() time.Time { return f.known().ResourceDump.Announced }
 
-// told is a set whose Stat is what it was told to be.
+// told is a set whose Stat returns what a test has set.
 type told struct {
 	*memory.Set
 	stat resourcesync.Stat
@@ -363,7 +364,8 @@ func (s *told) Stat(context.Context, resourcesync.Range) (resourcesync.Stat, err
 	return s.stat, nil
 }
 
-// TestFrameworkTimes: a version that moves is enough, and no entry is of the future.
+// TestFrameworkTimes: a new version suffices for an announcement, and no entry has a
+// time in the future.
 func TestFrameworkTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, at := range []time.Time{{}, time.Now().Add(time.Hour)} {
@@ -385,13 +387,13 @@ func TestFrameworkTimes(t *testing.T) {
 	})
 }
 
-// since is from when on there are bytes.
+// since is the time from which versions can be opened.
 type since time.Time
 
 func (s since) Since(context.Context) (time.Time, error) { return time.Time(s), nil }
 
-// TestFrameworkDumpedWindows: of a journal that goes back further than there are
-// bytes, only an existing dump is announced.
+// TestFrameworkDumpedWindows: if the journal goes back further than the versions that
+// can be opened, only an existing dump is announced.
 func TestFrameworkDumpedWindows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set := full{memory.New(nil)}
@@ -446,8 +448,8 @@ func (l *lateLog) Changes(_ context.Context, iv resourcesync.Interval) iter.Seq2
 	}
 }
 
-// TestFrameworkLateChanges: a change that comes to light after a later one makes
-// another Change List, too.
+// TestFrameworkLateChanges: a change that appears after a later one also makes a new
+// Change List.
 func TestFrameworkLateChanges(t *testing.T) {
 	now := time.Now()
 	log := &lateLog{}

@@ -167,7 +167,7 @@ func TestRunNamesWhatEnds(t *testing.T) {
 	})
 }
 
-// TestHealthNamesComponents: what is wrong is said of whom.
+// TestHealthNamesComponents: an error of Health names its component.
 func TestHealthNamesComponents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newSlowStore()
@@ -180,9 +180,9 @@ func TestHealthNamesComponents(t *testing.T) {
 	})
 }
 
-// TestD12_SourceIsNotRun: a Source with notifications that no process runs says so
-// within seconds, in the log once and by its health, and what does not run. One that
-// only serves documents needs no Run.
+// TestD12_SourceIsNotRun: a Source with notifications that no process runs reports it
+// within seconds, once in the log and in its health, and names what does not run. One
+// that only serves documents needs no Run.
 func TestD12_SourceIsNotRun(t *testing.T) {
 	const message = "not running: store, publisher, hub, source"
 	synctest.Test(t, func(t *testing.T) {
@@ -325,7 +325,7 @@ func (statingJournal) Stat(context.Context, resourcesync.Range) (resourcesync.St
 	return resourcesync.Stat{Version: "1", LastModified: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}, nil
 }
 
-// TestJournalIsTheStater: a journal beside a table need be named once.
+// TestJournalIsTheStater: a journal that is also a Stater has to be named only once.
 func TestJournalIsTheStater(t *testing.T) {
 	src := newSource(t, nil, rshttp.Set{Provider: tableOf(1), Changer: statingJournal{memory.New(nil)}})
 	for range 2 {

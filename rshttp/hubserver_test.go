@@ -21,7 +21,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic/topiclog"
 )
 
-// hubServer is a hub that takes whatever is posted to it and remembers it.
+// hubServer is a hub that accepts and records all requests.
 type hubServer struct {
 	t   *testing.T
 	uri string
@@ -73,7 +73,7 @@ func (h *hubServer) answers(status int) {
 	h.answer = status
 }
 
-// on returns what has been posted of the topics that end with suffix.
+// on returns the requests about the topics that end with suffix.
 func (h *hubServer) on(suffix string) (posts []post) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -85,8 +85,8 @@ func (h *hubServer) on(suffix string) (posts []post) {
 	return posts
 }
 
-// told returns the entries of what has been posted of the topics that end with
-// suffix, as the change and the path of each.
+// told returns the entries of the notifications on the topics that end with suffix, as
+// the change and the path of each.
 func (h *hubServer) told(suffix string) (told []string) {
 	for _, p := range h.on(suffix) {
 		for _, e := range p.entries {
@@ -96,7 +96,7 @@ func (h *hubServer) told(suffix string) (told []string) {
 	return told
 }
 
-// until waits for done.
+// until waits until done reports true.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(needs.Patience); !done(); time.Sleep(2 * time.Millisecond) {
@@ -144,8 +144,8 @@ func running(t *testing.T, src *rshttp.Source) (stop func()) {
 	return stop
 }
 
-// begun waits until the channels of a set whose topics begin with prefix have told
-// what there is at first.
+// begun waits until the channels of a set whose topics begin with prefix have sent
+// their first notifications.
 func begun(t *testing.T, h *hubServer, prefix string) {
 	t.Helper()
 	until(t, "the first notifications of "+prefix, func() bool {
@@ -153,7 +153,7 @@ func begun(t *testing.T, h *hubServer, prefix string) {
 	})
 }
 
-// A memoryStore is a Store in memory that several Sources can have after one another.
+// A memoryStore is a Store in memory that several Sources can use in turn.
 type memoryStore struct {
 	log pushlog.Log
 }

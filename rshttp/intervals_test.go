@@ -22,8 +22,8 @@ const eachRound = 2000
 
 var rounds = needs.Size(8, 25)
 
-// TestD1_ReplayByChangeLists: a Destination that continues with what comes after
-// until and one that continues from until on read 16,000 changes, or 50,000 at night, and end identical.
+// TestD1_ReplayByChangeLists: a Destination that continues after until and one that continues at
+// until read 16,000 changes, or 50,000 at night, and end identical.
 func TestD1_ReplayByChangeLists(t *testing.T) {
 	ledgers(t, func(t *testing.T, l *ledger) {
 		w := newWire(t, newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 211}}, rshttp.Set{Provider: l.Provider}))
@@ -182,8 +182,8 @@ func TestD1_SinceIsTheOldestChange(t *testing.T) {
 	}
 }
 
-// TestD1_ChangesAtFrom: a journal that counts From into an interval is refused, so
-// that nothing is told again and again.
+// TestD1_ChangesAtFrom: a journal that counts From into an interval is refused, so that
+// no change is sent repeatedly.
 func TestD1_ChangesAtFrom(t *testing.T) {
 	l := inclusive{daily(3, 5)}
 	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 3}}, rshttp.Set{Provider: tableOf(1), Changer: l})
@@ -193,7 +193,7 @@ func TestD1_ChangesAtFrom(t *testing.T) {
 	}
 }
 
-// inclusive is a journal that counts From into an interval, and Until not.
+// inclusive is a journal whose intervals include From and exclude Until.
 type inclusive struct{ *hostLog }
 
 func (l inclusive) Changes(_ context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {

@@ -12,7 +12,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
-// hostLog is a journal that does not divide itself: a host's own table.
+// hostLog is a journal that does not divide itself, such as a host's own table.
 type hostLog struct {
 	since   time.Time
 	changes []resourcesync.Change
@@ -34,7 +34,7 @@ func (l *hostLog) Changes(_ context.Context, iv resourcesync.Interval) iter.Seq2
 	}
 }
 
-// drop forgets what lies before until.
+// drop removes the changes before until.
 func (l *hostLog) drop(until time.Time) {
 	for len(l.changes) > 0 && l.changes[0].Datetime.Before(until) {
 		l.changes = l.changes[1:]
@@ -57,8 +57,8 @@ func daily(days, each int) *hostLog {
 	return l
 }
 
-// TestRetentionBetweenReads: a Change List is whole or it is gone, even if the
-// journal drops changes between two looks at it.
+// TestRetentionBetweenReads: a Change List is complete or gone, even if the journal
+// drops changes between two reads of it.
 func TestRetentionBetweenReads(t *testing.T) {
 	l := daily(5, 3)
 	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 10}}, rshttp.Set{Provider: tableOf(1), Changer: l})
@@ -75,8 +75,8 @@ func TestRetentionBetweenReads(t *testing.T) {
 	}
 }
 
-// TestClosedListStaysClosed: when what is left of a journal fits into one list
-// again, a list that was closed does not open under its old name.
+// TestClosedListStaysClosed: when the rest of a journal fits into one list again, a
+// closed list does not open under its old name.
 func TestClosedListStaysClosed(t *testing.T) {
 	l := daily(5, 3)
 	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 10}, Limits: rshttp.Limits{CacheBytes: -1}}, rshttp.Set{Provider: tableOf(1), Changer: l})
@@ -91,8 +91,8 @@ func TestClosedListStaysClosed(t *testing.T) {
 	}
 }
 
-// TestDroppedWindow: changes that the journal has dropped are missing for clients that have
-// it in their cache too.
+// TestDroppedWindow: a list of changes that the journal has dropped is gone, even for
+// clients that have it in their cache.
 func TestDroppedWindow(t *testing.T) {
 	l := daily(5, 3)
 	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 10}}, rshttp.Set{Provider: tableOf(1), Changer: l})
@@ -106,7 +106,7 @@ func TestDroppedWindow(t *testing.T) {
 	}
 }
 
-// TestBrokenChanges: what would not be a Change List is none.
+// TestBrokenChanges: changes that do not make a valid Change List are refused.
 func TestBrokenChanges(t *testing.T) {
 	for name, c := range map[string]resourcesync.Change{
 		"no type":     {Datetime: newYear, Resource: resource("a")},

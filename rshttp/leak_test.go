@@ -38,9 +38,9 @@ func openFiles(t testing.TB, dir string) (files []string) {
 	return files
 }
 
-// TestNothingLeaks: transfers of files that come to their end, that clients leave,
-// and that are broken off because a file is replaced, truncated, grown or deleted
-// under way leave no file open and no goroutine behind.
+// TestNothingLeaks: transfers of files that complete, that clients abort, and that are
+// aborted because a file is replaced, truncated, grown or deleted leave no open files
+// and no goroutines behind.
 func TestNothingLeaks(t *testing.T) {
 	const size = 400_000
 	c := &filed{copiesOf(20, size), t.TempDir()}
@@ -119,8 +119,8 @@ func TestNothingLeaks(t *testing.T) {
 	}
 }
 
-// TestEveryRange: of packages of random names and sizes, every range read at random
-// equals that range of the whole.
+// TestEveryRange: for packages of random names and sizes, every random range equals
+// that range of the whole.
 func TestEveryRange(t *testing.T) {
 	const letters = "aZ09._-~%/?=&éü漢\U0001f600 "
 	for seed := range uint64(8) {
@@ -169,7 +169,7 @@ func TestEveryRange(t *testing.T) {
 	}
 }
 
-// escaped returns key with all that a URI cannot hold percent-encoded.
+// escaped returns key with all characters percent-encoded that a URI cannot hold.
 func escaped(key string) string {
 	var b strings.Builder
 	for _, c := range []byte(key) {

@@ -86,7 +86,7 @@ func (l *ledger) write(t *testing.T, n int) {
 	}
 }
 
-// unevenClock returns a clock that stands still, goes on, and is often at the very
+// unevenClock returns a clock that often stops, and often stands exactly at the
 // boundary of a window of an hour.
 func unevenClock() func() time.Time {
 	var n, micros atomic.Int64
@@ -102,7 +102,7 @@ func unevenClock() func() time.Time {
 	}
 }
 
-// ledgers are the stores of our own.
+// ledgers runs test with each of our own stores.
 func ledgers(t *testing.T, test func(t *testing.T, l *ledger)) {
 	begin := func(set scan.Stored) *ledger {
 		return &ledger{Provider: set, set: set, bytes: map[string][]byte{}, rnd: rand.New(rand.NewPCG(1, 1)), there: map[string]string{}}
@@ -158,7 +158,8 @@ func (f *follower) isNew(at time.Time) bool {
 	return at.After(f.position) || !f.strict && at.Equal(f.position)
 }
 
-// apply applies a document whose entries are versions as content says.
+// apply applies a document whose entries are versions. content returns the bytes of
+// each.
 func (f *follower) apply(head *rsxml.Head, entries []rsxml.Entry, content func(*rsxml.Entry) string) {
 	position := f.position
 	for i := range entries {
@@ -183,8 +184,7 @@ func followers() []*follower {
 	return []*follower{{strict: true, copy: map[string]string{}}, {copy: map[string]string{}}}
 }
 
-// check compares the copies with what the ledger has. If digests, they are known by
-// those.
+// check compares the copies with the ledger, by their digests if digests is true.
 func (l *ledger) check(t *testing.T, all []*follower, digests bool) {
 	t.Helper()
 	want := maps.Clone(l.there)
@@ -197,7 +197,7 @@ func (l *ledger) check(t *testing.T, all []*follower, digests bool) {
 		if !maps.Equal(f.copy, want) {
 			t.Errorf("strict %t: the copy has %d resources after %d changes, the Source %d", f.strict, len(f.copy), f.applied, len(want))
 		}
-		// Most changes are overwritten by later ones: the copies alone would hide a
+		// Most changes are overwritten by later ones, so the copies alone would hide a
 		// change that is lost at a cut.
 		if n := rounds * eachRound; f.applied < n || f.strict && f.applied > n {
 			t.Errorf("strict %t: %d changes applied, of %d", f.strict, f.applied, n)
@@ -242,7 +242,7 @@ func (w wire) decode(loc string) (rsxml.Head, []rsxml.Entry) {
 	return head, entries
 }
 
-// contiguous holds that each interval begins where the one before it ends.
+// contiguous checks that each interval begins where the previous one ends.
 func contiguous(t *testing.T, from time.Time, entries []rsxml.Entry) {
 	t.Helper()
 	for i, e := range entries {
@@ -253,7 +253,7 @@ func contiguous(t *testing.T, from time.Time, entries []rsxml.Entry) {
 	}
 }
 
-// unpack returns the manifest of a package, and the contents that it leads to.
+// unpack returns the manifest of a package, and the contents that it lists.
 func (w wire) unpack(loc string) (head rsxml.Head, changes []rsxml.Entry, content func(*rsxml.Entry) string) {
 	w.t.Helper()
 	body := w.get(loc)

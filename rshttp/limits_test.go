@@ -32,7 +32,7 @@ func (s sized) Resources(_ context.Context, r resourcesync.Range) iter.Seq2[reso
 	}
 }
 
-// counting divides by number alone, as an index-only scan of a table would.
+// counting divides by number alone, as an index-only scan of a table does.
 type counting struct{ sized }
 
 func (c counting) Cuts(_ context.Context, _ []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
@@ -64,13 +64,13 @@ func listed(t testing.TB, src *rshttp.Source, path string) (uris []string, pages
 	return uris, pages
 }
 
-// locs finds what a document lists. The heavy documents of these tests take the
-// decoder too long; it has tests of its own.
+// locs finds what a document lists. The decoder, which has its own tests, would take
+// too long for the large documents of these tests.
 var locs = regexp.MustCompile("<loc>([^<]*)</loc>")
 
-// TestByteLimit: 120 entries of half a megabyte do not fit into one document.
-// A provider that is walked is divided by bytes at once; with one that counts,
-// the first request for a page finds that out, and the index follows.
+// TestByteLimit: 120 entries of half a megabyte do not fit into one document. If the
+// provider is walked, it is divided by bytes at once. If it only counts, the first
+// request for a page detects that it is too large, and the index is divided again.
 func TestByteLimit(t *testing.T) {
 	heavy := sized{120, 500_000}
 	src := newSource(t, nil, rshttp.Set{Provider: heavy})
@@ -98,8 +98,8 @@ func TestByteLimit(t *testing.T) {
 	}
 }
 
-// TestOutgrownPage: a range with more entries than a document may have is
-// answered 410, never with a list that is cut off.
+// TestOutgrownPage: a range with more entries than a document may have is answered 410,
+// never with a truncated list.
 func TestOutgrownPage(t *testing.T) {
 	src := newSource(t, nil, rshttp.Set{Provider: sized{rsxml.MaxEntries + 1, 0}})
 	res := get(t, src, "/resourcesync/resourcelist/~.xml")

@@ -128,7 +128,7 @@ func TestD9_MementoNotThere(t *testing.T) {
 	}
 }
 
-// TestD9_MementoBroken wants a version whose content is another to break off.
+// TestD9_MementoBroken: a transfer of a version whose content differs is aborted.
 func TestD9_MementoBroken(t *testing.T) {
 	s := newShelf(t)
 	s.put("a.txt", []byte("the version"))
@@ -146,8 +146,8 @@ func TestD9_MementoBroken(t *testing.T) {
 	}
 }
 
-// TestD9_MementoOfTheHost wants the links of a host that has versions, a TimeGate and
-// a TimeMap of its own to stay as they are.
+// TestD9_MementoOfTheHost: the links of a host with its own versions, TimeGate and
+// TimeMap are not changed.
 func TestD9_MementoOfTheHost(t *testing.T) {
 	s := newShelf(t)
 	own := []resourcesync.Link{

@@ -80,8 +80,8 @@ func TestMounting(t *testing.T) {
 	}
 }
 
-// TestWrapWriter: the handler behind Wrap gets the ResponseWriter of the server, whose optional
-// methods it can use, for each request but that for a robots.txt which gets more lines.
+// TestWrapWriter: the handler behind Wrap gets the server's ResponseWriter, with its optional
+// methods, except for a request for a robots.txt that gets more lines.
 func TestWrapWriter(t *testing.T) {
 	for _, sitemaps := range []rshttp.Sitemaps{0, rshttp.ResourceLists} {
 		robots := sitemaps != 0
@@ -101,8 +101,8 @@ func TestWrapWriter(t *testing.T) {
 	}
 }
 
-// TestRootBase: a Source may lie at the root of its site; then only what it has
-// is its own.
+// TestRootBase: a Source at the root of its site handles only the paths of its
+// documents.
 func TestRootBase(t *testing.T) {
 	src, err := rshttp.New("https://example.org", []rshttp.Set{{Name: "papers", Provider: tableOf(1), Prefix: "/papers/"}}, &rshttp.Options{Logger: quiet()})
 	if err != nil {
@@ -137,7 +137,8 @@ func TestManySets(t *testing.T) {
 	}
 }
 
-// TestStripPrefix: a Source whose paths lack their beginning says so once, with a remedy.
+// TestStripPrefix: a Source that gets paths without their beginning logs it once, with a
+// remedy.
 func TestStripPrefix(t *testing.T) {
 	const said = "mount the Source without http.StripPrefix"
 	for name, tt := range map[string]struct {
@@ -168,7 +169,7 @@ func TestStripPrefix(t *testing.T) {
 			}
 			server.Close()
 			if n := strings.Count(log.String(), said); n != tt.times {
-				t.Errorf("said %d times, want %d:\n%s", n, tt.times, log.String())
+				t.Errorf("logged %d times, want %d:\n%s", n, tt.times, log.String())
 			}
 		})
 	}

@@ -104,7 +104,8 @@ func inWords(a rshttp.Answer) string {
 	return strings.Join(words, " ")
 }
 
-// TestObservePage: a page for people is one at both of its URLs, and if the browser has it.
+// TestObservePage: an HTML page is reported as one at both of its URLs, also when it is
+// answered 304.
 func TestObservePage(t *testing.T) {
 	opts, answers := observed(rshttp.Options{})
 	src := newSource(t, opts, rshttp.Set{Provider: papers(t, "a")})
@@ -169,7 +170,7 @@ type gone struct{ *httptest.ResponseRecorder }
 
 func (gone) Write([]byte) (int, error) { return 0, errors.New("connection reset") }
 
-// TestObserveAborted: an answer that is broken off is reported, and is not complete.
+// TestObserveAborted: an aborted response is reported as incomplete.
 func TestObserveAborted(t *testing.T) {
 	opts, answers := observed(rshttp.Options{})
 	src := newSource(t, opts, rshttp.Set{Provider: papers(t, "a")})
@@ -186,8 +187,8 @@ func TestObserveAborted(t *testing.T) {
 	}
 }
 
-// TestObserveLeft: a client that leaves before the answer gets no complete one; one that
-// closes the connection as soon as it has everything does.
+// TestObserveLeft: a response is incomplete if the client leaves before it, and complete
+// if the client closes the connection as soon as it has everything.
 func TestObserveLeft(t *testing.T) {
 	opts, answers := observed(rshttp.Options{})
 	src := newSource(t, opts, rshttp.Set{Provider: papers(t, "a"), Stater: waits{}})

@@ -101,7 +101,7 @@ func getPage(t testing.TB, src *rshttp.Source, uri string) string {
 	return html
 }
 
-// rowsOf returns the resources that the pages from a first one on list.
+// rowsOf returns the resources that a page and those after it list.
 func rowsOf(t testing.TB, src *rshttp.Source, uri string) (rows []string, pages int) {
 	t.Helper()
 	for uri != "" {
@@ -244,8 +244,8 @@ func TestPagesOption(t *testing.T) {
 	}
 }
 
-// TestPageLimits has no free place for unlisted documents, which pages share: harvesters come
-// first.
+// TestPageLimits: without a free place for unlisted documents, HTML pages are refused,
+// because harvesters come first.
 func TestPageLimits(t *testing.T) {
 	set := &blocking{Set: papers(t, "a"), begun: make(chan struct{}), end: make(chan struct{})}
 	src := newSource(t, &rshttp.Options{Limits: rshttp.Limits{Renderings: 1, Wait: -1}}, rshttp.Set{Provider: set})
@@ -261,7 +261,7 @@ func TestPageLimits(t *testing.T) {
 	}
 }
 
-// A blocking set does not yield its resources before its end.
+// A blocking set waits before it yields its resources.
 type blocking struct {
 	*memory.Set
 	once       sync.Once

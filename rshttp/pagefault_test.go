@@ -32,8 +32,8 @@ func (f *flaky) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.St
 	return f.Set.Stat(ctx, r)
 }
 
-// TestPageOfFailingSet requests the page of a set whose database fails at one call. It must
-// neither panic nor say that the set is being prepared.
+// TestPageOfFailingSet: if one call to a set's database fails, its page neither panics nor
+// says that the set is being prepared.
 func TestPageOfFailingSet(t *testing.T) {
 	for failing := range 6 {
 		set := &flaky{Set: papers(t, "a"), fails: func(call int) bool { return call == failing+1 }}
@@ -53,7 +53,8 @@ func TestPageOfFailingSet(t *testing.T) {
 	}
 }
 
-// TestPageSize has URIs and types whose characters need several bytes in HTML.
+// TestPageSize: pages stay small although their URIs and types have characters that
+// need several bytes in HTML.
 func TestPageSize(t *testing.T) {
 	for _, sign := range []string{"+", "%3C", "&", "'", "%22", "%2B", "%00", "%F0%9F%98%80", "%C2%AD"} {
 		set := memory.New(nil)
@@ -70,7 +71,7 @@ func TestPageSize(t *testing.T) {
 	}
 }
 
-// TestPagePosition has positions that no page links to. A page refuses them before it
+// TestPagePosition: a position that no page links to is refused before the request
 // waits for its turn.
 func TestPagePosition(t *testing.T) {
 	src := newSource(t, nil, rshttp.Set{Provider: papers(t, "a")})
@@ -81,8 +82,8 @@ func TestPagePosition(t *testing.T) {
 	}
 }
 
-// TestPagesFaults has templates that must be refused at the start, not when a person opens a
-// page.
+// TestPagesFaults: New refuses faulty templates, so that they do not fail when a person
+// opens a page.
 func TestPagesFaults(t *testing.T) {
 	_, err := rshttp.New(base, []rshttp.Set{{Provider: papers(t, "a")}}, &rshttp.Options{Pages: rshttp.Pages{Templates: os.DirFS(filepath.Join(t.TempDir(), "none"))}})
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -12,7 +12,7 @@ import (
 )
 
 // TestOpenWindow: the page of a Capability List says when the open Change List ends: at the
-// boundary after its first change, however long nothing had changed before.
+// boundary after its first change, regardless of how long there was no change before.
 func TestOpenWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // begins at midnight, 1 January 2000
 		set := full{memory.New(nil)}

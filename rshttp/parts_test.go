@@ -15,7 +15,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
-// versioned is a table with versions: digests of what it has.
+// versioned is a table whose versions are digests of its resources.
 type versioned struct{ *table }
 
 func (v versioned) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
@@ -36,7 +36,7 @@ func (v versioned) Stat(ctx context.Context, r resourcesync.Range) (resourcesync
 	return st, nil
 }
 
-// inParts is versioned with parts: the keys with the same first digits.
+// inParts is versioned with parts: keys with the same first digits.
 type inParts struct {
 	versioned
 	digits int
@@ -62,8 +62,8 @@ func (p inParts) StatParts(ctx context.Context, r resourcesync.Range) ([]resourc
 	return parts, nil
 }
 
-// TestParts: as a set grows from nothing until it is divided and shrinks again, each
-// document that takes over parts of the earlier one is the document rendered as a whole.
+// TestParts: while a set grows from nothing until it is divided, and shrinks again, each
+// document that reuses parts of an earlier one equals the document rendered as a whole.
 func TestParts(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	rows := tableOf(0)
@@ -127,7 +127,7 @@ func TestParts(t *testing.T) {
 }
 
 // TestPartsOfJournal: the parts of a journal do not describe the resources of another
-// provider, because it may lag behind them.
+// provider, because the journal may lag behind them.
 func TestPartsOfJournal(t *testing.T) {
 	rows, journalled := tableOf(2000), tableOf(2000)
 	src := newSource(t, nil, rshttp.Set{Provider: rows, Changer: laggingJournal{memory.New(nil), inParts{versioned{journalled}, 4}}})

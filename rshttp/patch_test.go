@@ -16,7 +16,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
-// A mended history has patches, by what links to them lead to.
+// A mended history has patches, by the targets of the links to them.
 type mended struct {
 	history
 	patches map[string]string
@@ -30,7 +30,7 @@ func (m mended) OpenPatch(_ context.Context, c resourcesync.Change, l resourcesy
 	return io.NopCloser(strings.NewReader(content)), nil
 }
 
-// Checksum knows those of resources, and would give them for patches too.
+// Checksum would also return the checksums of resources for patches.
 func (m mended) Checksum(_ context.Context, r resourcesync.Resource) (uint32, error) {
 	if strings.Contains(r.URI, "patch") {
 		return 1, nil
@@ -71,7 +71,7 @@ func mendedShelf(t *testing.T) mended {
 }
 
 // TestPatches: the packages of a Change Dump hold the patches that changes link, and
-// the manifest says where (section 14.4).
+// the manifest gives their paths (section 14.4).
 func TestPatches(t *testing.T) {
 	m := mendedShelf(t)
 	src := newSource(t, nil, rshttp.Set{Provider: m})
@@ -131,7 +131,7 @@ func TestNoPatches(t *testing.T) {
 	}
 }
 
-// TestLostPatch: a patch that is not what its link says is none.
+// TestLostPatch: a patch that does not match its link is left out.
 func TestLostPatch(t *testing.T) {
 	for name, content := range map[string]string{"lost": "", "another": "s/two/3/    "} {
 		m := mendedShelf(t)
@@ -144,13 +144,13 @@ func TestLostPatch(t *testing.T) {
 			t.Errorf("%s: sent", name)
 		}
 		if res := get(t, src, first+".zip"); res.StatusCode != 503 {
-			t.Errorf("%s, once that is known: %s", name, res.Status)
+			t.Errorf("%s, after the failed transfer: %s", name, res.Status)
 		}
 	}
 }
 
-// TestPatchesAtOneInstant: two resources that one patch changes at one time have it
-// twice, and patches count for the size of a package.
+// TestPatchesAtOneInstant: two resources that one patch changes at the same time each
+// have a copy of it, and patches count towards the size of a package.
 func TestPatchesAtOneInstant(t *testing.T) {
 	m := mended{history{newShelf(t)}, map[string]string{"https://example.org/patch": string(noise(1, 600))}}
 	var changes []resourcesync.Change
@@ -161,7 +161,7 @@ func TestPatchesAtOneInstant(t *testing.T) {
 		r.Links = []resourcesync.Link{patchTo("https://example.org/patch", m.patches["https://example.org/patch"])}
 		changes = append(changes, resourcesync.Change{Type: resourcesync.Updated, Datetime: newYear.Add(time.Duration(i/2) * time.Second), Resource: r})
 	}
-	// A later change closes the package of those.
+	// A later change closes their package.
 	later := changes[0]
 	later.Datetime = newYear.Add(2 * time.Hour)
 	changes = append(changes, later)
@@ -179,8 +179,8 @@ func TestPatchesAtOneInstant(t *testing.T) {
 	}
 }
 
-// TestPatchesHaveTheirPlace: a link to a patch that a store keeps on a resource is
-// shown with updates, and nowhere else (section 14.4).
+// TestPatchesHaveTheirPlace: if a store keeps a link to a patch on a resource, the link
+// is shown with updates only (section 14.4).
 func TestPatchesHaveTheirPlace(t *testing.T) {
 	m := mended{history{newShelf(t)}, map[string]string{"https://example.org/patch": "+two"}}
 	diff := patchTo("https://example.org/patch", "+two")

@@ -19,14 +19,14 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// listing is a provider with the one method that every provider has.
+// listing is a provider with only the mandatory method.
 type listing func(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error]
 
 func (l listing) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
 	return l(ctx, r)
 }
 
-// at returns a listing of n that does something before each resource.
+// at returns a listing of n that calls before ahead of each resource.
 func at(n numbers, before func(i int) error) listing {
 	return func(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
 		return func(yield func(resourcesync.Resource, error) bool) {
@@ -36,7 +36,7 @@ func at(n numbers, before func(i int) error) listing {
 					yield(resourcesync.Resource{}, failed)
 					return
 				}
-				// The head says when the newest change was, and is first.
+				// The head states the time of the newest change, and comes first.
 				res.LastModified = newYear.Add(time.Duration(i) * time.Second)
 				if i++; !yield(res, err) {
 					return
@@ -46,9 +46,9 @@ func at(n numbers, before func(i int) error) listing {
 	}
 }
 
-// TestLargeDocument: a document that is compressed while it is rendered is one
-// gzip member of what another client gets as it is, and the same to the byte
-// however long the provider takes for what.
+// TestLargeDocument: a document that is compressed while it is rendered is a single
+// gzip member that inflates to the document that other clients get, and has the same
+// bytes regardless of pauses of the provider.
 func TestLargeDocument(t *testing.T) {
 	const n = 20_000
 	const path = "/resourcesync/resourcelist.xml"
@@ -77,7 +77,7 @@ func TestLargeDocument(t *testing.T) {
 		t.Fatalf("%d bytes after the first member, %v", r.Len(), err)
 	}
 	if string(inflated) != plain {
-		t.Error("another text in gzip than as it is")
+		t.Error("gzip and identity differ")
 	}
 	head, entries, err := rsxml.Decode(bytes.NewReader(inflated))
 	if err != nil || len(entries) != n {
@@ -94,8 +94,8 @@ func TestLargeDocument(t *testing.T) {
 	}
 }
 
-// TestLargeFailures: a provider that fails when much of a document is compressed
-// already gives 503, and nothing is left behind.
+// TestLargeFailures: if a provider fails after much of a document has been compressed,
+// the response is 503, and no memory is leaked.
 func TestLargeFailures(t *testing.T) {
 	for name, fail := range map[string]func() error{
 		"error": func() error { return errors.New("gone") },
@@ -130,8 +130,7 @@ func TestLargeFailures(t *testing.T) {
 	}
 }
 
-// TestAllocations: what a provider yields is written without allocating anything
-// for each resource.
+// TestAllocations: writing a resource that a provider yields allocates nothing.
 func TestAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector empties pools at random")

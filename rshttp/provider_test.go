@@ -22,8 +22,8 @@ const base = "https://example.org/resourcesync/"
 
 var newYear = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// table is a provider with the one method that every provider has. Its fields
-// may be changed between requests, with the lock held.
+// table is a provider with only the mandatory method. Its fields may be changed between
+// requests, with the lock held.
 type table struct {
 	mu        sync.Mutex
 	resources map[string]resourcesync.Resource
@@ -91,7 +91,7 @@ func (t *table) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[r
 	}
 }
 
-// quiet is a logger for tests in which things go wrong on purpose.
+// quiet returns a logger for tests that provoke errors.
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func newSource(t testing.TB, opts *rshttp.Options, sets ...rshttp.Set) *rshttp.Source {
