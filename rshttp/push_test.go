@@ -24,8 +24,8 @@ func putOne(t *testing.T, set *memory.Set, key string) {
 	}
 }
 
-// TestRS1_ChannelsApart: each set has two channels of its own, and what is sent on
-// each is of its kind alone.
+// TestRS1_ChannelsApart: each set has two channels of its own, and each channel carries
+// notifications of its kind only.
 func TestRS1_ChannelsApart(t *testing.T) {
 	h := newHubServer(t)
 	hubs := []topic.RemoteHub{{URI: h.uri}}
@@ -65,7 +65,7 @@ func TestRS1_ChannelsApart(t *testing.T) {
 	}
 }
 
-// TestRS2_SeveralSets: a change of a resource in several sets is told on the change
+// TestRS2_SeveralSets: a change of a resource in several sets is sent on the change
 // channel of each.
 func TestRS2_SeveralSets(t *testing.T) {
 	h := newHubServer(t)
@@ -81,8 +81,8 @@ func TestRS2_SeveralSets(t *testing.T) {
 }
 
 // TestRS3_DescriptionOnEveryChannel: with a third set, the Source Description is announced as
-// updated on all three framework channels, and nothing else on those of the other two. Without it,
-// it is announced on all three again.
+// updated on all three framework channels, and the channels of the other two sets carry nothing
+// else. When the third set is removed, it is announced on all three again.
 func TestRS3_DescriptionOnEveryChannel(t *testing.T) {
 	h := newHubServer(t)
 	hubs := []topic.RemoteHub{{URI: h.uri}}
@@ -124,7 +124,8 @@ func TestRS3_DescriptionOnEveryChannel(t *testing.T) {
 	}
 }
 
-// TestRS4_RS5_Topic: what a topic answers, before the first notification and after.
+// TestRS4_RS5_Topic checks the response of a topic, before the first notification and
+// after.
 func TestRS4_RS5_Topic(t *testing.T) {
 	h := newHubServer(t)
 	other := newHubServer(t)
@@ -151,7 +152,7 @@ func TestRS4_RS5_Topic(t *testing.T) {
 			t.Errorf("POST %s: %s %v", path, res.Status, res.Header)
 		}
 	}
-	// A browser gets a page, with the same status and links.
+	// A browser gets a page with the same status and links.
 	page := func(path string) {
 		t.Helper()
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
@@ -178,8 +179,9 @@ func TestRS4_RS5_Topic(t *testing.T) {
 	page("/resourcesync/papers/framework/")
 }
 
-// TestWP5_WP6_TopicPage: each 200 at the URL of a topic has the links of the topic in its header,
-// also if a browser gets its page. The page itself has none, and neither has its own URL.
+// TestWP5_WP6_TopicPage: each response with status 200 at the URL of a topic has the links of the
+// topic in its header, also if a browser gets its page. The page itself has none, and neither has
+// its own URL.
 func TestWP5_WP6_TopicPage(t *testing.T) {
 	const hub = "https://hub.example.net/"
 	src := newSource(t, nil, rshttp.Set{Name: "papers", Provider: memory.New(nil), RemoteHubs: []topic.RemoteHub{{URI: hub}}})
@@ -205,7 +207,7 @@ func TestWP5_WP6_TopicPage(t *testing.T) {
 	}
 }
 
-// TestWP8_TopicsStay: no topic redirects, and neither does what looks like one.
+// TestWP8_TopicsStay: neither topics nor URLs that look like topics redirect.
 func TestWP8_TopicsStay(t *testing.T) {
 	src := newSource(t, nil, rshttp.Set{Name: "papers", Provider: memory.New(nil), RemoteHubs: []topic.RemoteHub{{URI: "https://hub.example.net/"}}})
 	for path, want := range map[string]int{
@@ -227,7 +229,7 @@ func TestWP8_TopicsStay(t *testing.T) {
 	}
 }
 
-// TestRS6_Submission: what a hub is sent.
+// TestRS6_Submission checks the request that a hub gets.
 func TestRS6_Submission(t *testing.T) {
 	h := newHubServer(t)
 	papers := memory.New(nil)

@@ -18,7 +18,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic/topiclog"
 )
 
-// fakeFeed is a Feed that says what it was asked for.
+// fakeFeed is a Feed that answers with the topic requested.
 type fakeFeed struct{}
 
 func (fakeFeed) Clients() int { return 0 }
@@ -104,8 +104,8 @@ func TestRS22_Advertised(t *testing.T) {
 	}
 }
 
-// TestChannelPaths: a channel takes its own paths from an application and no other,
-// and only if it is there.
+// TestChannelPaths: a channel takes only its own paths from an application, and only if
+// it exists.
 func TestChannelPaths(t *testing.T) {
 	app := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "app") })
 	hubs := []topic.RemoteHub{{URI: "https://hub.example.net/"}}
@@ -148,7 +148,7 @@ func TestChannelPaths(t *testing.T) {
 	}
 }
 
-// TestPushNeeds: what cannot work is refused at the start.
+// TestPushNeeds: New refuses options that cannot work.
 func TestPushNeeds(t *testing.T) {
 	hub := topic.RemoteHub{URI: "https://hub.example.net/"}
 	for what, try := range map[string]struct {

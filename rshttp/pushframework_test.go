@@ -18,8 +18,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
-// TestRS14_RS16_RS17_FrameworkNotifications: those of a set in which much
-// happens are such as the specification wants them.
+// TestRS14_RS16_RS17_FrameworkNotifications: the notifications of a set with many
+// changes conform to the specification.
 func TestRS14_RS16_RS17_FrameworkNotifications(t *testing.T) {
 	needs.Time(t)
 	check := func([]byte, bool) {}
@@ -86,7 +86,8 @@ func TestRS14_RS16_RS17_FrameworkNotifications(t *testing.T) {
 }
 
 // TestRS15_TableOfChanges: through the life of a Source, each change of table 2 is announced, and
-// no other. That its Source Description is deleted no Source announces: it has ended.
+// no other. No Source announces the deletion of its Source Description, because it has ended by
+// then.
 func TestRS15_TableOfChanges(t *testing.T) {
 	needs.Time(t)
 	h := newHubServer(t)

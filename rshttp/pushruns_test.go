@@ -21,7 +21,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
-// recorder is a log that remembers what was appended to it.
+// recorder is a log that remembers what is appended to it.
 type recorder struct {
 	pushlog.Log
 
@@ -53,8 +53,8 @@ func (r *recorder) see() (added map[string][]string, asked int) {
 	return maps.Clone(r.added), r.asked
 }
 
-// TestPushRestart: a Source that begins again with the same outbox neither makes a
-// notification again nor leaves anything out.
+// TestPushRestart: a Source that restarts with the same outbox neither repeats nor
+// omits a notification.
 func TestPushRestart(t *testing.T) {
 	h := newHubServer(t)
 	papers := memory.New(nil)
@@ -106,8 +106,8 @@ func TestPushRestart(t *testing.T) {
 	if n := strings.Count(strings.Join(made[framework], ""), `change="created"`); n != 4 {
 		t.Errorf("%d documents were created, of 4:\n%s", n, made[framework])
 	}
-	// The hub may get one again that it was sent when the Source ended, and the server of the hub
-	// may be so slow that it takes the first of the two after the next one.
+	// A notification that was in flight when the Source ended may be repeated. If the server of
+	// the hub is slow, it may even handle the first of the two after the next notification.
 	for uri, bodies := range made {
 		var got []string
 		for _, p := range h.on(strings.TrimPrefix(uri, pushBase)) {
@@ -150,7 +150,7 @@ func withoutRepetitions(list []string) (firsts []string) {
 	return firsts
 }
 
-// TestPushProviders: sets with few upgrades are pushed as far as they can be.
+// TestPushProviders: sets with few upgrades are pushed as far as possible.
 func TestPushProviders(t *testing.T) {
 	needs.Time(t)
 	all := memory.New(nil)
@@ -193,10 +193,10 @@ func TestPushProviders(t *testing.T) {
 	}
 }
 
-// plain is a provider without its upgrades.
+// plain hides the upgrades of a provider.
 type plain struct{ resourcesync.Provider }
 
-// TestPushStatus: what a hub does not take is to be seen.
+// TestPushStatus: the status shows what a hub does not accept.
 func TestPushStatus(t *testing.T) {
 	h := newHubServer(t)
 	h.answers(http.StatusInternalServerError)
@@ -215,8 +215,8 @@ func TestPushStatus(t *testing.T) {
 	}
 }
 
-// TestPushWaits: a set that is not ready is not told of, and no change is told that
-// was there before it was.
+// TestPushWaits: nothing is sent about a set that is not ready. Once it is ready,
+// earlier changes are not sent.
 func TestPushWaits(t *testing.T) {
 	h := newHubServer(t)
 	papers := memory.New(&memory.Options{SetOptions: scan.SetOptions{AwaitScan: true}})

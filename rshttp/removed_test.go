@@ -16,7 +16,7 @@ import (
 )
 
 // TestD2_RemovedSet: the last notification on the framework channel of a set that has
-// been removed says that its Capability List is deleted, once. If the set comes back,
+// been removed says, once, that its Capability List is deleted. If the set comes back,
 // it is announced anew.
 func TestD2_RemovedSet(t *testing.T) {
 	h := newHubServer(t)
@@ -117,8 +117,8 @@ func TestD2_NewSet(t *testing.T) {
 	}
 }
 
-// TestD2_RemovedLastSetWithHubs: a removed set is announced as deleted to hubs that no
-// other set has, once, and even if no other set has any.
+// TestD2_RemovedLastSetWithHubs: the removal of a set is announced, once, to hubs that
+// no other set has, even if no other set has any.
 func TestD2_RemovedLastSetWithHubs(t *testing.T) {
 	h := newHubServer(t)
 	a := rshttp.Set{Name: "a", Provider: memory.New(nil)}
@@ -145,9 +145,8 @@ func TestD2_RemovedLastSetWithHubs(t *testing.T) {
 	}
 }
 
-// TestD2_MovedSetIsNotDeleted: neither a set that has only lost its hubs nor one whose
-// Source has another base URL is announced as deleted, nor one of which this process
-// has not been told yet.
+// TestD2_MovedSetIsNotDeleted: no set is announced as deleted that has only lost its
+// hubs, whose Source has another base URL, or that this process does not know yet.
 func TestD2_MovedSetIsNotDeleted(t *testing.T) {
 	h := newHubServer(t)
 	hubs := []topic.RemoteHub{{URI: h.uri}}
@@ -186,9 +185,9 @@ func TestD2_MovedSetIsNotDeleted(t *testing.T) {
 	}
 }
 
-// TestD2_FreshStart: of a set that has many pages and packages to begin with, the
-// first notifications name one list of each capability and never an index, with a link
-// to the index.
+// TestD2_FreshStart: for a set that has many pages and packages from the start, the
+// first notifications name one list of each capability, with a link to its index, and
+// never an index.
 func TestD2_FreshStart(t *testing.T) {
 	h := newHubServer(t)
 	s := shelfOf(t, 95, 100)

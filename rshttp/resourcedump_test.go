@@ -149,7 +149,7 @@ func TestPackageRequests(t *testing.T) {
 	}
 }
 
-// TestNoDump: what a set cannot do is neither promised nor there.
+// TestNoDump: dumps that a set does not support are neither advertised nor served.
 func TestNoDump(t *testing.T) {
 	src := newSource(t, nil, rshttp.Set{Provider: tableOf(1)})
 	for _, path := range []string{dumpPath, wholePath, "/resourcesync/resourcedump/~.xml"} {
@@ -165,9 +165,9 @@ func TestNoDump(t *testing.T) {
 	}
 }
 
-// unpack reads the package at path with archive/zip, and checks that it holds
-// what its manifest says and that this is the manifest served on its own. It
-// returns the contents by URI.
+// unpack reads the package at path with archive/zip, and checks that it matches its
+// manifest, which must be identical to the one served separately. It returns the
+// contents by URI.
 func unpack(t testing.TB, src *rshttp.Source, path string) map[string]string {
 	t.Helper()
 	res := get(t, src, path)
@@ -233,7 +233,7 @@ func dumped(t testing.TB, src *rshttp.Source, path string) []rsxml.Entry {
 	for _, e := range entries {
 		part, listed := decode(t, src, pathOf(e))
 		if part.Index || part.Metadata.Capability != head.Metadata.Capability || linked(part.Links, resourcesync.RelIndex) != "https://example.org"+path {
-			t.Errorf("%s is no part of the index: %+v", e.Loc, part)
+			t.Errorf("%s is not a part of the index: %+v", e.Loc, part)
 		}
 		all = append(all, listed...)
 	}
@@ -261,8 +261,8 @@ func manifestOf(e rsxml.Entry) string {
 	return strings.TrimPrefix(linked(e.Links, resourcesync.RelContents), "https://example.org")
 }
 
-// TestPackages: the packages of a dump are as long as it says, hold every
-// resource once, and are no larger than they may be, whatever the provider.
+// TestPackages: for each provider, the packages of a dump have the lengths that it
+// states, contain every resource once, and are no larger than allowed.
 func TestPackages(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 5))
 	s := newShelf(t)
@@ -280,7 +280,7 @@ func TestPackages(t *testing.T) {
 			got := map[string]string{}
 			for _, e := range packages(t, src) {
 				if length, _ := e.Metadata.Length.Bytes(); length != int64(len(text(t, get(t, src, pathOf(e))))) {
-					t.Errorf("%s has not the %d bytes it is said to have", e.Loc, length)
+					t.Errorf("%s does not have the %d bytes stated", e.Loc, length)
 				}
 				contents, size := unpack(t, src, pathOf(e)), 0
 				for uri, content := range contents {

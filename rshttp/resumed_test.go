@@ -14,8 +14,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
-// An overwritten folder is one of whose files one is overwritten in place whenever it
-// has been opened.
+// An overwritten folder overwrites one of its files in place whenever that file has
+// been opened.
 type overwritten struct {
 	*filed
 	key     string
@@ -36,9 +36,9 @@ func (o *overwritten) Open(ctx context.Context, r resourcesync.Resource) (io.Rea
 	return content, err
 }
 
-// TestD21_ResumedRangeIsVerified: a range that begins inside a file is broken off if
-// the file is not what was listed, also when only what comes before the range has
-// changed. A range that ends inside the file reads no more than is asked for.
+// TestD21_ResumedRangeIsVerified: a range that begins inside a file is aborted if the
+// file is not the listed one, even if it has changed only before the range. A range
+// that ends inside the file reads no further.
 func TestD21_ResumedRangeIsVerified(t *testing.T) {
 	const size = 1_000_000
 	const at = 2_700_000 // in the third file, more than a buffer behind its beginning

@@ -17,7 +17,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
-// panicking is a table whose Stat and Watch panic when told to.
+// panicking is a table whose Stat and Watch panic on demand.
 type panicking struct {
 	*table
 	on atomic.Bool
@@ -32,7 +32,7 @@ func (p *panicking) Stat(context.Context, resourcesync.Range) (resourcesync.Stat
 
 func (p *panicking) Watch(context.Context, func()) error { panic("watch") }
 
-// TestRunOutlivesPanics: a provider's defect is a line in the log.
+// TestRunOutlivesPanics: a panic of a provider is logged, and Run continues.
 func TestRunOutlivesPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &panicking{table: tableOf(3)}
@@ -47,7 +47,7 @@ func TestRunOutlivesPanics(t *testing.T) {
 	})
 }
 
-// endless is a provider that is read for ever, until its context ends.
+// endless is a provider whose listing goes on until its context ends.
 type endless struct {
 	*table
 	reading atomic.Bool
@@ -61,8 +61,8 @@ func (e *endless) Stat(ctx context.Context, _ resourcesync.Range) (resourcesync.
 	return resourcesync.Stat{}, ctx.Err()
 }
 
-// TestRunLeavesNothingBehind: when Run has returned, a host may close what its
-// provider reads from.
+// TestRunLeavesNothingBehind: after Run returns, a host may close the resources that
+// its provider reads.
 func TestRunLeavesNothingBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &endless{table: tableOf(3)}
@@ -78,8 +78,8 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 	})
 }
 
-// TestUnlistedRanges: ranges that no index lists, which anybody may ask for, leave
-// room for the documents of others.
+// TestUnlistedRanges: ranges that no index lists, which anyone can request, leave room
+// for other documents.
 func TestUnlistedRanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := tableOf(3)
@@ -98,8 +98,7 @@ func TestUnlistedRanges(t *testing.T) {
 	})
 }
 
-// TestReadinessNeedsAnAnswer: that a set could not be asked does not make it
-// ready.
+// TestReadinessNeedsAnAnswer: a set whose status is unknown is not considered ready.
 func TestReadinessNeedsAnAnswer(t *testing.T) {
 	src := newSource(t, nil, rshttp.Set{Provider: memory.New(&memory.Options{SetOptions: scan.SetOptions{AwaitScan: true}})})
 	gone, cancel := context.WithCancel(t.Context())
@@ -112,8 +111,8 @@ func TestReadinessNeedsAnAnswer(t *testing.T) {
 	}
 }
 
-// TestServerGoing: a request whose context has ended although its client is there
-// gets no empty 200.
+// TestServerGoing: a request whose context ends while the client is still connected
+// does not get an empty 200.
 func TestServerGoing(t *testing.T) {
 	p := tableOf(3)
 	p.hold = make(chan struct{})

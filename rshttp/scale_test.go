@@ -78,8 +78,8 @@ func (n numbers) Stat(context.Context, resourcesync.Range) (resourcesync.Stat, e
 	return resourcesync.Stat{Count: int64(n), LastModified: newYear, Version: "1"}, nil
 }
 
-// crawlPages has 16 clients fetch all pages of n resources from a real server,
-// and returns the greatest resident memory of the process in MiB.
+// crawlPages has 16 clients fetch all pages of n resources from a real server, and
+// returns the peak resident memory of the process in MiB.
 func crawlPages(t testing.TB, n numbers) (mib int) {
 	t.Helper()
 	src := newSource(t, nil, rshttp.Set{Provider: n})
@@ -117,7 +117,7 @@ func crawlPages(t testing.TB, n numbers) (mib int) {
 	return peakMemory(t)
 }
 
-// peakMemory returns the greatest resident memory of the process in MiB.
+// peakMemory returns the peak resident memory of the process in MiB.
 func peakMemory(t testing.TB) (mib int) {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")
@@ -132,8 +132,8 @@ func peakMemory(t testing.TB) (mib int) {
 	return kib >> 10
 }
 
-// TestMemory crawls a million resources in a process of its own: what it takes
-// must not depend on how many there are.
+// TestMemory crawls a million resources in a process of its own, whose memory must not
+// depend on their number.
 func TestMemory(t *testing.T) {
 	const bound = 200
 	if os.Getenv("RSHTTP_TEST_MEMORY") != "" {
@@ -163,8 +163,8 @@ func BenchmarkCrawl10M(b *testing.B) {
 	}
 }
 
-// BenchmarkColdPage renders the first and the last page of ten million
-// resources in turn and reports what the last costs of the first.
+// BenchmarkColdPage renders the first and the last page of ten million resources in
+// turn and reports the ratio of the last to the first.
 func BenchmarkColdPage(b *testing.B) {
 	src := newSource(b, &rshttp.Options{Limits: rshttp.Limits{CacheBytes: -1}}, rshttp.Set{Provider: numbers(10_000_000)})
 	_, entries, err := rsxml.Decode(get(b, src, "/resourcesync/resourcelist.xml").Body)

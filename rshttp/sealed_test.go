@@ -36,8 +36,8 @@ func packagesOf(t *testing.T, src *rshttp.Source) map[string]string {
 }
 
 // TestD5_QuietSite: the last changes are dumped within the period although no later
-// change comes, what was listed stays as it is, and nothing is listed when nothing
-// has changed.
+// change comes, listed packages do not change, and none is listed while nothing
+// changes.
 func TestD5_QuietSite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{Set: memory.New(nil), t: t, content: map[string][]byte{}, past: map[resourcesync.Hash][]byte{}}
@@ -78,8 +78,8 @@ func TestD5_QuietSite(t *testing.T) {
 	})
 }
 
-// TestD5_HostWithoutSeals: of a journal that keeps no seals, a package is listed when
-// a later change has settled.
+// TestD5_HostWithoutSeals: if a journal keeps no seals, a package is listed when a
+// later change has settled.
 func TestD5_HostWithoutSeals(t *testing.T) {
 	h := history{newShelf(t)}
 	l := &hostLog{since: newYear}
@@ -114,8 +114,8 @@ func TestD5_HostWithoutSeals(t *testing.T) {
 	check(3, 2)
 }
 
-// TestD5_Replicas: processes that share a database have the same packages, whichever
-// of them has closed one, and so has one that starts later.
+// TestD5_Replicas: processes that share a database have the same packages, whichever of
+// them has closed one. So does a process that starts later.
 func TestD5_Replicas(t *testing.T) {
 	test := func(t *testing.T, open func() *sqlstore.Store) {
 		past := map[resourcesync.Hash][]byte{}
@@ -195,5 +195,5 @@ func TestD5_Replicas(t *testing.T) {
 	})
 }
 
-// onlyOpener is a history that is nothing else.
+// onlyOpener hides the other methods of a history.
 type onlyOpener struct{ resourcesync.ChangeOpener }

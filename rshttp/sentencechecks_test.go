@@ -40,12 +40,12 @@ func each(check func(*element) bool, kinds ...string) shown {
 	}
 }
 
-// some wants an entry like this in the documents of each of some kinds.
+// some wants at least one such entry in the documents of each of some kinds.
 func some(check func(*element) bool, kinds ...string) shown {
 	return func(t *testing.T, p *published) {
 		for _, kind := range kinds {
 			if !slices.ContainsFunc(p.of(t, kind), func(d *readDocument) bool { return slices.ContainsFunc(d.entries(), check) }) {
-				t.Errorf("no such entry of a %s", kind)
+				t.Errorf("no %s has such an entry", kind)
 			}
 		}
 	}
@@ -213,7 +213,7 @@ func indexLink(kinds ...string) shown {
 	}
 }
 
-// headLinks wants the links of a document to lead to what they name.
+// headLinks wants the links of a document to point to the documents that they name.
 func headLinks() shown {
 	return func(t *testing.T, p *published) {
 		repeated := false

@@ -101,7 +101,7 @@ func slashes() shown {
 	}, rdm, cdm)
 }
 
-// lastmods wants the time that the provider has stated, or that of a deletion.
+// lastmods wants the time that the provider has stated, or the time of the deletion.
 func lastmods() shown {
 	want := newYear.Format(time.RFC3339)
 	return each(func(e *element) bool {

@@ -47,7 +47,7 @@ func packed() shown {
 	}, rdm, cdm)
 }
 
-// manifestCopy wants the document that contents leads to to be the manifest of the package.
+// manifestCopy wants the target of contents to be the manifest of the package.
 func manifestCopy(kind string) shown {
 	return func(t *testing.T, p *published) {
 		for _, d := range p.of(t, kind) {
@@ -114,7 +114,7 @@ func union() shown {
 	}
 }
 
-// stateAt wants a Resource List to be the state after all changes until its at.
+// stateAt wants a Resource List to have the state after all changes until its at.
 func stateAt() shown {
 	return func(t *testing.T, p *published) {
 		for _, list := range p.of(t, rl, rdm) {
@@ -210,15 +210,14 @@ func everyChange(kind string) shown {
 				changes[e.md().attr("change")]++
 			}
 		}
-		// Two sets: 5 and 95 times a resource was put, of which 4 and 40 were new, and one was deleted in
-		// each.
+		// Two sets: 5 and 95 resources were put, 4 and 40 of them new, and one was deleted in each.
 		if want := map[string]int{"created": 44, "updated": 56, "deleted": 2}; !maps.Equal(changes, want) {
 			t.Errorf("%v", changes)
 		}
 	}
 }
 
-// lastOpen wants a change in an open list, which then has it.
+// lastOpen wants a new change to appear in an open list.
 func lastOpen() shown {
 	return func(t *testing.T, p *published) {
 		for _, d := range p.of(t, chl) {
@@ -235,7 +234,7 @@ func lastOpen() shown {
 			}
 			open++
 			if now := more.body(t, d.uri); !strings.Contains(now, "later.txt") {
-				t.Errorf("%s has not the change: %s", d.uri, now)
+				t.Errorf("%s lacks the change: %s", d.uri, now)
 			}
 		}
 		if open != 2 {

@@ -2,8 +2,8 @@ package rshttp_test
 
 import "testing"
 
-// sentences are those of the core specification that show in the documents of a Source, by their
-// numbers in docs/requirements.md and their sections.
+// sentences are the sentences of the core specification that can be checked in the documents of
+// a Source, by their numbers in docs/requirements.md and their sections.
 var sentences = []struct {
 	name  string
 	shown []shown
@@ -245,8 +245,8 @@ var sentences = []struct {
 	{"ME5 2.2.4", []shown{versions()}},
 }
 
-// TestSentences publishes a Source with each kind of document, reads it over HTTP, and holds it to
-// the sentences of the core specification.
+// TestSentences publishes a Source with each kind of document, reads it over HTTP, and checks it
+// against the sentences of the core specification.
 func TestSentences(t *testing.T) {
 	p := publish(t)
 	for _, s := range sentences {

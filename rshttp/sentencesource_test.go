@@ -33,7 +33,7 @@ const (
 
 var allKinds = []string{sd, cl, rl, rli, rd, rdi, rdm, chl, chli, cd, cdi, cdm}
 
-// An element is an element of a document, as it is in the XML.
+// An element is an element of the XML of a document.
 type element struct {
 	XMLName  xml.Name
 	Attrs    []xml.Attr `xml:",any,attr"`
@@ -56,7 +56,8 @@ func (e *element) attr(name string) string {
 	return ""
 }
 
-// all returns the children with a name, and those of ResourceSync if it begins with "rs:".
+// all returns the children with a name, in the namespace of ResourceSync if it begins with
+// "rs:".
 func (e *element) all(name string) (found []*element) {
 	local, rs := strings.CutPrefix(name, "rs:")
 	for _, c := range e.Children {
@@ -118,7 +119,7 @@ func (p *published) change(t *testing.T) {
 	}
 }
 
-// of returns the documents of some kinds, of which each must exist.
+// of returns the documents of some kinds. Each kind must have one.
 func (p *published) of(t *testing.T, kinds ...string) (found []*readDocument) {
 	t.Helper()
 	for _, kind := range kinds {

@@ -22,8 +22,8 @@ func (s *Source) find(path string) (document.Target, *response, bool) {
 	return t, nil, ok
 }
 
-// serve answers a request for t, whose route has been found. It compares the state of t with
-// that of kept, the cached document or nil, renders t if they differ, and sends it.
+// serve answers a request for t, whose route has been found. It renders t unless kept, the
+// cached document or nil, still shows the state of t.
 func (s *Source) serve(w http.ResponseWriter, r *http.Request, t document.Target, kept *response) {
 	s.expectRun()
 	if !t.Kind.AnyMethod() && !reqbody.Get(w, r) {
@@ -45,7 +45,8 @@ func (s *Source) serve(w http.ResponseWriter, r *http.Request, t document.Target
 	}
 }
 
-// A request is a request for a target that is no document.
+// A request is a request for a target that is not a document: a page, a package or a
+// version.
 type request struct {
 	*Source
 	w http.ResponseWriter

@@ -9,9 +9,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
-// TestClientTransfers: a client that takes all the packages that it can get leaves
-// some for others, whatever ports and IPv6 addresses it comes from, and nothing that
-// is no package is counted.
+// TestClientTransfers: a client that takes as many packages as it can leaves some for
+// others, even if it uses several ports and IPv6 addresses. Only packages count.
 func TestClientTransfers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := shelfOf(t, 3, 1000)

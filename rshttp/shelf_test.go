@@ -20,7 +20,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
 )
 
-// A shelf is a set in memory with the bytes of its resources, as they are now.
+// A shelf is a set in memory with the current bytes of its resources.
 type shelf struct {
 	*memory.Set
 	t testing.TB
@@ -56,7 +56,7 @@ func shelfOf(t testing.TB, n, size int) *shelf {
 	return s
 }
 
-// noise returns n bytes that a seed tells apart.
+// noise returns n bytes that depend on a seed.
 func noise(seed uint32, n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -66,7 +66,7 @@ func noise(seed uint32, n int) []byte {
 	return b
 }
 
-// describe returns the resource that content would be.
+// describe returns the resource that has this content.
 func describe(key string, content []byte) resourcesync.Resource {
 	sum := sha256.Sum256(content)
 	r := resource(key)
@@ -86,7 +86,7 @@ func (s *shelf) put(key string, content []byte) {
 	}
 }
 
-// swap makes content the content of a resource behind the back of the set.
+// swap replaces the content of a resource without telling the set.
 func (s *shelf) swap(key string, content []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,7 +118,7 @@ func (s *shelf) Open(_ context.Context, r resourcesync.Resource) (io.ReadCloser,
 	return &book{bytes.NewReader(content), s}, nil
 }
 
-// A book is a content that is open. It cannot seek.
+// A book is open content. It cannot seek.
 type book struct {
 	io.Reader
 	shelf *shelf
@@ -142,7 +142,7 @@ func (h history) OpenChange(_ context.Context, c resourcesync.Change) (io.ReadCl
 	return &book{bytes.NewReader(h.past[c.Resource.Hashes[0]]), h.shelf}, nil
 }
 
-// A summed shelf knows the checksums of what it was told, as a scanner would.
+// A summed shelf knows the checksums of the resources put into it, as a scanner would.
 type summed struct {
 	*shelf
 	sums sync.Map // of digests
@@ -160,7 +160,7 @@ func (s *summed) Checksum(_ context.Context, r resourcesync.Resource) (uint32, e
 	return 0, errors.ErrUnsupported
 }
 
-// A bare provider can do nothing but list and open.
+// A bare provider can only list and open.
 type bare struct{ s *shelf }
 
 func (b bare) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {

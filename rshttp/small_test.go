@@ -15,8 +15,8 @@ func (d discard) Header() http.Header         { return http.Header(d) }
 func (d discard) Write(p []byte) (int, error) { return len(p), nil }
 func (d discard) WriteHeader(int)             {}
 
-// BenchmarkSmall is what the handler alone needs for a small cached document, without the
-// server and the network, beside a handler that sets the same header fields.
+// BenchmarkSmall measures the handler alone for a small cached document, without the
+// server and the network, against a handler that sets the same header fields.
 func BenchmarkSmall(b *testing.B) {
 	src := newSource(b, nil, rshttp.Set{Provider: numbers(10_000)})
 	const path = "/resourcesync/capabilitylist.xml"

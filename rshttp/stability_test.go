@@ -17,7 +17,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// snapshot is what a Destination has of every page of a Resource List.
+// snapshot is a Destination's copy of every page of a Resource List.
 type snapshot map[string]string // entity tag and body by path
 
 func pagesOf(t *testing.T, src *rshttp.Source) snapshot {
@@ -39,9 +39,8 @@ func pagesOf(t *testing.T, src *rshttp.Source) snapshot {
 	return out
 }
 
-// TestStability: one insert, update or deletion among 100,000 resources touches
-// the page it falls in and the index. Every other page keeps its URL, its bytes
-// and its validators.
+// TestStability: one insert, update or deletion among 100,000 resources affects only
+// its page and the index. Every other page keeps its URL, its bytes and its validators.
 func TestStability(t *testing.T) {
 	now := newYear
 	set := memory.New(&memory.Options{Now: func() time.Time { now = now.Add(time.Second); return now }})
@@ -70,7 +69,7 @@ func TestStability(t *testing.T) {
 			if err := tt.change(); err != nil {
 				t.Fatal(err)
 			}
-			// Dividing a set is followed by a rest of nine times as long.
+			// After a division, the set is not divided again for nine times as long.
 			var after snapshot
 			for deadline := time.Now().Add(needs.Patience); ; time.Sleep(20 * time.Millisecond) {
 				after = pagesOf(t, src)
@@ -95,7 +94,7 @@ func TestStability(t *testing.T) {
 	}
 }
 
-// fingerprint names the bytes and validators of everything a fixed state gives.
+// fingerprint returns the bytes and validators of all documents of a fixed state.
 func fingerprint(t *testing.T) string {
 	now := newYear
 	set := memory.New(&memory.Options{Now: func() time.Time { now = now.Add(time.Minute); return now }})

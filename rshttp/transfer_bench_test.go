@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(testmain.Run(m))
 }
 
-// fetchAll reads addresses, asks each for a package, and writes how many bytes came
-// until the connection ended. It does as little as a client can.
+// fetchAll reads addresses, requests a package from each, and writes how many bytes it
+// received until the connection ended. It does as little as a client can.
 func fetchAll(in io.Reader, out io.Writer) {
 	buf := make([]byte, 256<<10)
 	for addresses := bufio.NewScanner(in); addresses.Scan(); {
@@ -46,8 +46,8 @@ func fetchAll(in io.Reader, out io.Writer) {
 	}
 }
 
-// startFetcher starts a client and returns a function that has it fetch what is
-// at an address: at least that many bytes.
+// startFetcher starts a client and returns a function that has it fetch an address,
+// which must yield at least a number of bytes.
 func startFetcher(b *testing.B) func(address string, least int64) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), beFetcher+"=1")
@@ -76,9 +76,9 @@ func startFetcher(b *testing.B) func(address string, least int64) {
 	}
 }
 
-// BenchmarkPackage has another process download files as a package and, in the
-// same rounds, one after the other by io.Copy into a socket. The metric is the
-// share of the latter's speed.
+// BenchmarkPackage has another process download files as a package and, in the same
+// rounds, one after the other by io.Copy into a socket. The metric is the ratio to the
+// latter's speed.
 func BenchmarkPackage(b *testing.B) {
 	for _, files := range []struct{ count, size int }{{200, 1 << 20}, {10_000, 20_000}} {
 		b.Run(fmt.Sprint(files.size), func(b *testing.B) {

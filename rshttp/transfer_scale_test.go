@@ -59,8 +59,8 @@ func (c *copies) Open(context.Context, resourcesync.Resource) (io.ReadCloser, er
 
 func (c *copies) Checksum(context.Context, resourcesync.Resource) (uint32, error) { return c.sum, nil }
 
-// dawdle begins n downloads of the package at srv that take 1 KiB a second each,
-// and go on until the test ends.
+// dawdle begins n downloads of the package at srv that read 1 KiB a second each until
+// the test ends.
 func dawdle(t testing.TB, srv *httptest.Server, n int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
@@ -100,9 +100,9 @@ func download(t testing.TB, srv *httptest.Server) int64 {
 	return n
 }
 
-// TestSlowClients has 64 slow clients and a fast one in a process of its own: the
-// fast one is not kept waiting, and memory is bounded. How fast it is compared with
-// one that is alone is measured by BenchmarkSlowClients.
+// TestSlowClients has 64 slow clients and a fast one in a process of its own: the fast
+// one is not kept waiting, and memory is bounded. BenchmarkSlowClients compares its
+// speed with that of a lone client.
 func TestSlowClients(t *testing.T) {
 	const bound = 100
 	if os.Getenv("RSHTTP_TEST_TRANSFERS") != "" {
@@ -132,9 +132,8 @@ func TestSlowClients(t *testing.T) {
 	t.Logf("%s", out)
 }
 
-// BenchmarkSlowClients downloads a package alone and, in the same rounds, from a
-// server with 64 clients that take 1 KiB a second. The metric is the share of the
-// lone speed.
+// BenchmarkSlowClients downloads a package alone and, in the same rounds, from a server
+// with 64 clients that read 1 KiB a second. The metric is the ratio to the lone speed.
 func BenchmarkSlowClients(b *testing.B) {
 	src := newSource(b, &rshttp.Options{Division: rshttp.Division{PackageSize: 1 << 30}, Limits: rshttp.Limits{Transfers: 65, ClientTransfers: 65}}, rshttp.Set{Provider: copiesOf(1000, 100_000)})
 	alone, crowded := httptest.NewServer(src), httptest.NewServer(src)

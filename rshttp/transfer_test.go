@@ -20,7 +20,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
-// TestResume cuts a download at random places and goes on from there.
+// TestResume interrupts a download at random places and resumes it.
 func TestResume(t *testing.T) {
 	srv := httptest.NewServer(newSource(t, nil, rshttp.Set{Provider: shelfOf(t, 40, 10_000)}))
 	defer srv.Close()
@@ -56,8 +56,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestResumeCurl has curl -C - go on with a download that was cut off, at 50 random
-// places one after the other.
+// TestResumeCurl has curl -C - resume an interrupted download at 50 random places in
+// turn.
 func TestResumeCurl(t *testing.T) {
 	curl, ok := tool(t, "curl")
 	if !ok {
@@ -106,9 +106,9 @@ func (c *cutting) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// TestFirstByte: a package begins to be sent at once, though nobody has stated the
-// checksums of what is in it. Asking for its head, its beginning or a resource in it
-// reads no other.
+// TestFirstByte: a package begins to be sent at once, although the checksums of its
+// resources are unknown. A request for its header, its beginning or one resource in it
+// reads no other resource.
 func TestFirstByte(t *testing.T) {
 	s := shelfOf(t, 20, 10_000)
 	received := make(chan struct{})
@@ -142,8 +142,8 @@ func TestFirstByte(t *testing.T) {
 	}
 }
 
-// TestReadTogether: of the clients that come to a resource at the same time, no more read it
-// for its checksum than have turns.
+// TestReadTogether: if several clients reach a resource at the same time, Renderings
+// limits how many of them read it for its checksum.
 func TestReadTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := shelfOf(t, 1, 1000)

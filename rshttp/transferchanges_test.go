@@ -16,8 +16,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
-// TestResumeChanged: when a resource has changed, what is left of the old package
-// is not to be had.
+// TestResumeChanged: when a resource has changed, the rest of the old package is no
+// longer available.
 func TestResumeChanged(t *testing.T) {
 	s := shelfOf(t, 10, 1000)
 	src := newSource(t, nil, rshttp.Set{Provider: s})
@@ -29,9 +29,9 @@ func TestResumeChanged(t *testing.T) {
 	}
 }
 
-// TestUnlike: content that is not what is listed breaks the transfer, if it must be
-// read for its checksum, and is found out beforehand from then on. When it has been
-// mended the package is another one, whatever was listed.
+// TestUnlike: if content that must be read for its checksum differs from the listing,
+// the transfer is aborted, and later requests are refused beforehand. Once the content
+// is corrected, the package is a different one, regardless of the listing.
 func TestUnlike(t *testing.T) {
 	right := noise(3, 1000)
 	for name, content := range map[string][]byte{
@@ -60,7 +60,7 @@ func TestUnlike(t *testing.T) {
 		}
 		s.swap("000003.txt", right)
 		if res := get(t, src, wholePath); res.StatusCode != 200 || res.Header.Get("ETag") == etag {
-			t.Errorf("%s, mended: %s, ETag %s", name, res.Status, etag)
+			t.Errorf("%s, after the correction: %s, ETag %s", name, res.Status, etag)
 		}
 	}
 }
@@ -80,7 +80,8 @@ func (u unsized) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[
 }
 
 // TestChangeWhileLaidOut: when a set changes while its package is laid out, which
-// takes reading what is of unknown length, the package is that of the set afterwards.
+// requires reading resources of unknown length, the package has the later state of the
+// set.
 func TestChangeWhileLaidOut(t *testing.T) {
 	s := shelfOf(t, 5, 1000)
 	src := newSource(t, nil, rshttp.Set{Provider: unsized{s}})
@@ -91,8 +92,7 @@ func TestChangeWhileLaidOut(t *testing.T) {
 	}
 }
 
-// TestNewStamp: a new Stamp alone is no change, also for a package that was laid
-// out before.
+// TestNewStamp: a new Stamp alone is not a change, so a package is not laid out again.
 func TestNewStamp(t *testing.T) {
 	s := &summed{shelf: newShelf(t)}
 	s.put("a", []byte("content"))
@@ -110,7 +110,7 @@ func TestNewStamp(t *testing.T) {
 	}
 }
 
-// stamped opens a resource only by the Stamp that it has now.
+// stamped opens a resource only by its current Stamp.
 type stamped struct{ *summed }
 
 func (s stamped) stamp(ctx context.Context, key string) string {

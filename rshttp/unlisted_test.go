@@ -21,8 +21,8 @@ func unlistedRange(i int) string {
 }
 
 // TestD19_AbandonedRequests: an adversary asks for 100 unlisted ranges a second, and
-// hangs up after 10 ms, while listing a range takes as long as it can. Nobody else is
-// refused, and work that nobody waits for ends.
+// hangs up after 10 ms, while listing a range takes as long as possible. No other
+// request is refused, and work for requests that have ended stops.
 func TestD19_AbandonedRequests(t *testing.T) {
 	for _, path := range []string{"resourcelist/%s.xml", "resourcedump/%s.xml", "resourcedump/%s.zip"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestD19_ListedWindows(t *testing.T) {
 }
 
 // TestD16_ListedBesideUnlisted: unlisted packages that nobody reads completely leave
-// room for those of the dump, and are refused when their share is full.
+// room for the packages of the dump, and are refused when their share is full.
 func TestD16_ListedBesideUnlisted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := shelfOf(t, 100, 100)

@@ -13,7 +13,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
-// TestD11_NotReadyIsLoggedOnce polls a list that is not ready.
+// TestD11_NotReadyIsLoggedOnce: repeated requests for a list that is not ready log one
+// line.
 func TestD11_NotReadyIsLoggedOnce(t *testing.T) {
 	var log bytes.Buffer
 	set := memory.New(&memory.Options{SetOptions: scan.SetOptions{AwaitScan: true}})
