@@ -160,7 +160,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// TestRequests is the table of requests and responses on the wire.
+// TestRequests is a table of requests and responses on the wire.
 func TestRequests(t *testing.T) {
 	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 2}}, rshttp.Set{Provider: papers(t, "a", "b", "c")})
 	const (
@@ -231,8 +231,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestCodingsAgree compares what clients with and without gzip get, for a
-// document that is small and one that is inflated on its way.
+// TestCodingsAgree compares the responses to clients with and without gzip, for a small
+// document and for one that is inflated while it is sent.
 func TestCodingsAgree(t *testing.T) {
 	src := newSource(t, nil, rshttp.Set{Provider: tableOf(2000)})
 	for _, path := range []string{"/resourcesync/capabilitylist.xml", "/resourcesync/resourcelist.xml"} {
@@ -252,8 +252,8 @@ func TestCodingsAgree(t *testing.T) {
 	}
 }
 
-// TestLastModifiedWaits: while another change may still come to fall in the
-// second of the newest one, the date cannot tell the two apart and is not given.
+// TestLastModifiedWaits: while another change may still fall into the second of the
+// newest one, the date cannot distinguish them, so there is no Last-Modified.
 func TestLastModifiedWaits(t *testing.T) {
 	set := memory.New(nil)
 	if err := set.Put(t.Context(), resourcesync.Resource{Key: "a", URI: "https://example.org/a"}); err != nil {
@@ -266,8 +266,7 @@ func TestLastModifiedWaits(t *testing.T) {
 	}
 }
 
-// TestAnyRange: a range that is no page of the index is answered, but takes no
-// place among the documents that are kept.
+// TestAnyRange: a range that is not a page of the index is served but not cached.
 func TestAnyRange(t *testing.T) {
 	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 2}}, rshttp.Set{Provider: papers(t, "a", "b", "c")})
 	if _, pages := listed(t, src, "/resourcesync/resourcelist.xml"); pages != 2 {
