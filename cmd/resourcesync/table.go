@@ -222,7 +222,8 @@ func statusOfJournal(j *sqltable.Journalled) func(*status.Set) {
 			s.Pending = new(max(0, time.Since(pending).Seconds()))
 		}
 		if kept, err := j.Kept(ctx); err == nil && kept.Held > 0 {
-			s.Held = &status.Held{Files: kept.Held, Since: kept.Since, Until: kept.Until}
+			s.Held = &status.Held{Files: kept.Held, Since: kept.Since, Until: kept.Until, Unit: "row",
+				Question: "The condition of the table has changed. Does it still select all rows of the set?"}
 		}
 	}
 }

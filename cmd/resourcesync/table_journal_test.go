@@ -59,7 +59,7 @@ func TestTableOtherCondition(t *testing.T) {
 			t.Fatal(got)
 		}
 		s.stop()
-		narrow := e.journalArgs("--where", "size < 2", "--max-delete-hold", "0")
+		narrow := e.journalArgs("--where", "size<2", "--max-delete-hold", "0", "--status", "127.0.0.1:0")
 		for range 2 {
 			s = startTable(t, narrow...)
 			if got := e.list(s, "resourcelist") + "; " + e.list(s, "changelist"); got != "p0, p1; " {
@@ -71,8 +71,8 @@ func TestTableOtherCondition(t *testing.T) {
 			s.stop()
 		}
 		s = startTable(t, narrow...)
-		var out, errs bytes.Buffer
-		if status := run(t.Context(), append([]string{"confirm-deletions", "table"}, narrow...), &out, &errs); status != 0 || !strings.Contains(out.String(), "4 rows") {
+		var out, errs bytes.Buffer // of the command on the status page
+		if status := run(t.Context(), s.shownCommand("4 rows are missing"), &out, &errs); status != 0 || !strings.Contains(out.String(), "4 rows") {
 			t.Fatal(status, &out, &errs)
 		}
 		s.until("deletions", func() bool { return e.list(s, "changelist") == "deleted p2, deleted p3, deleted p4, deleted p5" })
@@ -204,7 +204,7 @@ func TestTableSameDatabase(t *testing.T) {
 		}
 		refused := func(hint string, args ...string) {
 			t.Helper()
-			var out, errs bytes.Buffer
+			var out, errs bytes.Buffer // of the command on the status page
 			args = append([]string{"table", "--listen", "127.0.0.1:0"}, args...)
 			if status := run(t.Context(), args, &out, &errs); status != exit.Usage || !strings.Contains(errs.String(), hint) {
 				t.Errorf("status %d, %s, want %q", status, &errs, hint)
