@@ -26,6 +26,7 @@ var floors = map[string]int{
 	"/internal/needs":            1,
 	"/internal/paths":            1,
 	"/internal/testmain":         1,
+	"/internal/timetext":         0,
 	"/internal/webpage":          1,
 	"/internal/pages":            3,
 	"/internal/background":       1,

@@ -178,7 +178,7 @@ func TestPausedHost(t *testing.T) {
 		m := v.open(t, dir, destination.Options{})
 		until := time.Now().Add(2 * time.Hour)
 		r, err := m.Sync(t.Context())
-		if !errors.Is(err, fetch.ErrPaused) || !strings.Contains(err.Error(), "2026-01-02T05:04:05Z") {
+		if !errors.Is(err, fetch.ErrPaused) || !strings.Contains(err.Error(), "2 Jan 2026, 05:04:05 UTC") {
 			t.Errorf("got %v", err)
 		}
 		if len(r.Pauses) != 1 || r.Pauses[0].Host != "http://example.org:80" || r.Pauses[0].Until.Sub(until).Abs() > time.Second {

@@ -9,6 +9,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/destination/internal/state"
 	"github.com/resourcesync-go/resourcesync/internal/fetch"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
+	"github.com/resourcesync-go/resourcesync/internal/timetext"
 	"github.com/resourcesync-go/resourcesync/internal/tree"
 )
 
@@ -111,7 +112,7 @@ func (r *run) judge(g state.GoneSet, decisive bool) (GoneSet, error) {
 		told.Reason = "no run has found out yet whether it is gone"
 	case time.Now().Before(after):
 		told.After = after.UTC()
-		told.Reason = fmt.Sprintf("it may come back until %s", told.After.Format(time.RFC3339))
+		told.Reason = fmt.Sprintf("it may come back until %s", timetext.Of(told.After))
 	default:
 		told.Held = true
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/background"
+	"github.com/resourcesync-go/resourcesync/internal/timetext"
 )
 
 // The errors that the errors of [Set.Health] wrap. Their texts name nothing that the public
@@ -64,7 +65,7 @@ func (k Kept) Err(confirm string) error {
 		held = fmt.Errorf("%w: the next scan publishes the confirmed deletions of %d resources", ErrHeld, k.Held)
 	default:
 		held = fmt.Errorf(`%w: %d resources are missing since %s, and not published as deleted; does their origin have all of its resources? They are published as deleted %s, or at once after %q`,
-			ErrHeld, k.Held, k.Since.Format(time.RFC3339), k.Release(), confirm)
+			ErrHeld, k.Held, timetext.Of(k.Since), k.Release(), confirm)
 	}
 	return errors.Join(held, unreadable)
 }
@@ -74,7 +75,7 @@ func (k Kept) Release() string {
 	if k.Until.IsZero() {
 		return "when they are confirmed"
 	}
-	return "at " + k.Until.Format(time.RFC3339) + " if none of them comes back"
+	return "at " + timetext.Of(k.Until) + " if none of them comes back"
 }
 
 // logKept logs the number of missing resources that stay listed when it changes.

@@ -11,6 +11,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/destination"
 	"github.com/resourcesync-go/resourcesync/internal/background"
+	"github.com/resourcesync-go/resourcesync/internal/timetext"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
@@ -79,7 +80,7 @@ func (g *Origin) awaitComplete(ctx context.Context, r *destination.Report) error
 	if time.Since(g.tried) >= g.patience {
 		return nil
 	}
-	return fmt.Errorf("%w; the set is not shown before %s unless all are copied", g.failing(r), g.tried.Add(g.patience).Format(time.RFC3339))
+	return fmt.Errorf("%w; the set is not shown before %s unless all are copied", g.failing(r), timetext.Of(g.tried.Add(g.patience)))
 }
 
 // compare makes the set equal to the copy. It reports whether the set holds deletions.

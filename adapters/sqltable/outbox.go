@@ -13,6 +13,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/internal/timetext"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
@@ -38,7 +39,7 @@ func (e *UnseenError) Error() string {
 		return fmt.Sprintf("there is an outbox %s, but no trigger can be seen: %s; if the triggers are gone, create them again", e.Outbox, remedy)
 	}
 	return fmt.Sprintf("the outbox %s has not been drained since %s, %v ago, but no trigger can be seen: %s",
-		e.Outbox, e.Since.Format(time.RFC3339), time.Since(e.Since).Round(time.Second), remedy)
+		e.Outbox, timetext.Of(e.Since), time.Since(e.Since).Round(time.Second), remedy)
 }
 
 // Unwrap returns ErrNoTriggers.

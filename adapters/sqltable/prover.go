@@ -14,6 +14,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/coverage"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 	"github.com/resourcesync-go/resourcesync/internal/seam"
+	"github.com/resourcesync-go/resourcesync/internal/timetext"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
@@ -131,7 +132,7 @@ func (p *prover) missed(ctx context.Context, q rowdb.Querier, cover *coverage.Co
 			return "", err
 		}
 		if !found {
-			return "the database was restored: it lacks the change of " + seen.Format(time.RFC3339Nano) + ", which was published", nil
+			return "the database was restored: it lacks the change of " + timetext.Of(seen) + ", which was published", nil
 		}
 	}
 	return cmp.Or(parseProof(cover).interrupted(cover.Made, signs, found && exact), p.doubt), nil

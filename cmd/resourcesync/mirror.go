@@ -20,6 +20,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/destination"
 	"github.com/resourcesync-go/resourcesync/internal/background"
+	"github.com/resourcesync-go/resourcesync/internal/timetext"
 )
 
 // mirrorSource copies a Source into a folder or a bucket, or compares them.
@@ -163,7 +164,7 @@ func (c *mirrorConfig) whenAgain(report *destination.Report) string {
 	}
 	if len(report.Pauses) > 0 {
 		p := report.Pauses[0]
-		advice = append(advice, fmt.Sprintf("%s has asked for a pause (Retry-After), so run it again after %s", p.Host, p.Until.Format(time.RFC3339)))
+		advice = append(advice, fmt.Sprintf("%s has asked for a pause (Retry-After), so run it again after %s", p.Host, timetext.Of(p.Until)))
 	}
 	switch {
 	case len(advice) > 0:
@@ -202,7 +203,7 @@ func goneText(gone []destination.GoneSet, held bool) string {
 	case gone[0].After.IsZero():
 		return fmt.Sprintf("the Source no longer names the set %s%s, and its %s stay in the copy: %s", terminal.Printable(gone[0].URI), more, resources(gone[0].Resources), gone[0].Reason)
 	}
-	return fmt.Sprintf("the Source no longer names the set %s%s; its %s stay in the copy until mirror has run again after %s", terminal.Printable(gone[0].URI), more, resources(gone[0].Resources), gone[0].After.Format(time.RFC3339))
+	return fmt.Sprintf("the Source no longer names the set %s%s; its %s stay in the copy until mirror has run again after %s", terminal.Printable(gone[0].URI), more, resources(gone[0].Resources), timetext.Of(gone[0].After))
 }
 
 // resources returns a number of resources as text.

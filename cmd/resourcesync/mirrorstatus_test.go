@@ -67,7 +67,9 @@ func (c *copyServer) metrics(t testing.TB) []string {
 // page returns the page as a browser gets it.
 func (c *copyServer) page(t testing.TB) (*http.Response, string) {
 	t.Helper()
-	return (&served{t: t}).getAs(c.url, "Mozilla/5.0", browserAccept)
+	res, page := (&served{t: t}).getAs(c.url, "Mozilla/5.0", browserAccept)
+	checkTimes(t, page)
+	return res, page
 }
 
 // TestMirrorStatus follows a Source by WebSocket. The page, the JSON, the metrics, healthz and the

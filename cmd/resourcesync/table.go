@@ -15,6 +15,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/tabledb"
 	"github.com/resourcesync-go/resourcesync/internal/paths"
+	"github.com/resourcesync-go/resourcesync/internal/timetext"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
@@ -236,7 +237,7 @@ func notesOfJournal(j *sqltable.Journalled) func() []string {
 		defer cancel()
 		if p, err := j.Proof(ctx); err == nil && !p.Restarted.IsZero() { // health has the error
 			because, _, _ := strings.Cut(p.Reason, ":")
-			all = append(all, "the journal began anew at "+p.Restarted.Format(time.RFC3339)+", because "+because)
+			all = append(all, "the journal began anew at "+timetext.Of(p.Restarted)+", because "+because)
 		}
 		return append(all, omittedNotes(j.Omitted())...)
 	}
@@ -270,7 +271,7 @@ func healthOfJournal(j *sqltable.Journalled) func() error {
 		kept, err := j.Kept(ctx)
 		if err == nil && kept.Held > 0 {
 			err = fmt.Errorf(`%w: %d rows have left the lists since %s, because the condition of the table has changed, and are not published as deleted. They are published as deleted %s, or at once by "resourcesync confirm-deletions"`,
-				scan.ErrHeld, kept.Held, kept.Since.Format(time.RFC3339), kept.Release())
+				scan.ErrHeld, kept.Held, timetext.Of(kept.Since), kept.Release())
 		}
 		return err
 	}

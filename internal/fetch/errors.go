@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/retry"
+	"github.com/resourcesync-go/resourcesync/internal/timetext"
 )
 
 // ErrInternal means that a URL leads to an internal address.
@@ -48,7 +49,7 @@ func newStatusError(res *http.Response, uri string) *StatusError {
 
 func (e *StatusError) Error() string {
 	if !e.Until.IsZero() {
-		return fmt.Sprintf("%s answered %d %s, and asks for the next request at %s", e.URL, e.Status, http.StatusText(e.Status), e.Until.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("%s answered %d %s, and asks for the next request at %s", e.URL, e.Status, http.StatusText(e.Status), timetext.Of(e.Until))
 	}
 	return fmt.Sprintf("%s answered %d %s", e.URL, e.Status, http.StatusText(e.Status))
 }

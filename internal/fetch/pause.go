@@ -12,6 +12,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/retry"
+	"github.com/resourcesync-go/resourcesync/internal/timetext"
 )
 
 const (
@@ -65,7 +66,7 @@ type Pause struct {
 type PausedError struct{ Pause }
 
 func (e *PausedError) Error() string {
-	return fmt.Sprintf("%s has asked for a pause (Retry-After) until %s", e.Host, e.Until.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("%s has asked for a pause (Retry-After) until %s", e.Host, timetext.Of(e.Until))
 }
 
 // Is implements the interface of [errors.Is].

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/timetext"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
 
@@ -74,7 +75,7 @@ func NewTimeline(counts Counts, bar time.Duration, n int, now, since time.Time) 
 	t := &Timeline{Title: fmt.Sprintf("Changes per %s, the last %d %ss (UTC)", unit, n, unit), Bars: make([]Bar, n)}
 	first := now.UTC().Truncate(bar).Add(-time.Duration(n-1) * bar)
 	if since.After(first) {
-		t.Note = "Counted since " + webpage.TimeText(since) + "."
+		t.Note = "Counted since " + timetext.Of(since) + "."
 	}
 	for i := range t.Bars {
 		begin := first.Add(time.Duration(i) * bar)

@@ -13,6 +13,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pages"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
+	"github.com/resourcesync-go/resourcesync/internal/timetext"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
 
@@ -197,7 +198,7 @@ func (v *View) intervals(title, kind string, all []resourcesync.Interval, name f
 		if iv.Open() {
 			state = pages.Cell{Text: "open", Badge: "open"}
 		}
-		begin := pages.Cell{Text: webpage.TimeText(iv.From), URL: v.page(kind, name(iv))}
+		begin := pages.Cell{Text: timetext.Of(iv.From), URL: v.page(kind, name(iv))}
 		data.Rows = append(data.Rows, []pages.Cell{begin, {Time: iv.Until}, state})
 	}
 	data.Facts = countFact("Lists", int64(len(all)))
@@ -263,7 +264,7 @@ func pageChangeDump(ctx context.Context, v *View) (content, error) {
 			return content{}, err
 		}
 		data.Rows = append(data.Rows, []pages.Cell{
-			{Text: webpage.TimeText(p.From), URL: v.t.URL(document.KindChangePackage, name)},
+			{Text: timetext.Of(p.From), URL: v.t.URL(document.KindChangePackage, name)},
 			{Time: p.Until},
 			{Text: size(length), Class: "number"},
 			{Text: "Manifest", URL: v.page(document.KindChangeManifest, name)},

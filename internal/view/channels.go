@@ -7,6 +7,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/pages"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
+	"github.com/resourcesync-go/resourcesync/internal/timetext"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
 	"github.com/resourcesync-go/resourcesync/topic"
 )
@@ -79,7 +80,7 @@ func publicHub(h *topic.HubStatus) pages.Hub {
 	out := pages.Hub{URI: h.Hub, Class: "ok", State: "up to date"}
 	switch {
 	case !h.FailingSince.IsZero():
-		out.Class, out.State = "failing", "not reached since "+webpage.TimeText(h.FailingSince)
+		out.Class, out.State = "failing", "not reached since "+timetext.Of(h.FailingSince)
 	case h.Behind > 0:
 		out.Class, out.State = "updated", webpage.Count(h.Behind)+" behind"
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/pages"
+	"github.com/resourcesync-go/resourcesync/internal/timetext"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
 
@@ -32,7 +33,7 @@ func (v *View) ageFact(name string, at time.Time) []webpage.Fact {
 		return nil
 	}
 	p := webpage.Page{Now: v.now}
-	return []webpage.Fact{{Name: name, Value: p.Ago(at), Note: webpage.TimeText(at)}}
+	return []webpage.Fact{{Name: name, Value: p.Ago(at), Note: timetext.Of(at)}}
 }
 
 // changeFact returns the fact of the last change, unless r has none: the first scan of a set is not a
@@ -46,7 +47,7 @@ func (v *View) changeFact(at time.Time, r *pages.Recent) []webpage.Fact {
 
 // timeFact returns the fact of a time.
 func timeFact(name string, at time.Time) webpage.Fact {
-	return webpage.Fact{Name: name, Value: webpage.TimeText(at)}
+	return webpage.Fact{Name: name, Value: timetext.Of(at)}
 }
 
 // pushFact says how changes are pushed.

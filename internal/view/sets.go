@@ -13,6 +13,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pages"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
+	"github.com/resourcesync-go/resourcesync/internal/timetext"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
 
@@ -221,9 +222,9 @@ func (v *View) stateOf(ctx context.Context, st *document.Set, c resourcesync.Cap
 // boundary that follows the first change of the open window, unless one list is enough for all.
 func (v *View) openWindow(ctx context.Context, st *document.Set, windows []resourcesync.Interval) string {
 	open := windows[len(windows)-1]
-	text := number(int64(len(windows)), "list") + ", the last open since " + webpage.TimeText(open.From) + "."
+	text := number(int64(len(windows)), "list") + ", the last open since " + timetext.Of(open.From) + "."
 	if len(windows) == 1 {
-		return "One list, open since " + webpage.TimeText(open.From) + "."
+		return "One list, open since " + timetext.Of(open.From) + "."
 	}
 	window := st.Division.Window
 	if _, ok := st.Changer.(resourcesync.Windower); ok {
@@ -238,7 +239,7 @@ func (v *View) openWindow(ctx context.Context, st *document.Set, windows []resou
 		return text
 	}
 	if next := paging.Boundary(first, window); next.After(v.now) {
-		return text + " The next begins with the first change after " + webpage.TimeText(next) + "."
+		return text + " The next begins with the first change after " + timetext.Of(next) + "."
 	}
 	return text + " The next change begins a new list."
 }

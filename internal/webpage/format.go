@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/timetext"
 )
 
 // functions are available in templates, in addition to the functions of html/template.
@@ -44,15 +46,12 @@ func Bytes(n int64) string {
 	return fmt.Sprintf(format, v, units[exp-1])
 }
 
-// TimeText returns t as pages show all times: in UTC, to the second, with the zone.
-func TimeText(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04:05 UTC") }
-
 // Time returns a <time> element with t. It is empty if t is zero.
 func Time(t time.Time) template.HTML {
 	if t.IsZero() {
 		return ""
 	}
-	return template.HTML(`<time datetime="` + t.UTC().Format(time.RFC3339Nano) + `">` + TimeText(t) + `</time>`) //nolint:gosec // no text of others
+	return template.HTML(`<time datetime="` + t.UTC().Format(time.RFC3339Nano) + `">` + timetext.Of(t) + `</time>`) //nolint:gosec // no text of others
 }
 
 // age returns a duration as words that end in "ago".

@@ -13,6 +13,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/internal/background"
+	"github.com/resourcesync-go/resourcesync/internal/timetext"
 )
 
 // A Certificate reads its files again when they change, because certificates are
@@ -66,7 +67,7 @@ func (c *Certificate) Expires() time.Time {
 // Health returns an error if the certificate has expired: clients refuse the site.
 func (c *Certificate) Health() error {
 	if at := c.Expires(); !time.Now().Before(at) {
-		return fmt.Errorf("the certificate in %s has expired at %s; renew it, and no restart is needed", c.certFile, at.Format(time.RFC3339))
+		return fmt.Errorf("the certificate in %s has expired at %s; renew it, and no restart is needed", c.certFile, timetext.Of(at))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/destination"
+	"github.com/resourcesync-go/resourcesync/internal/timetext"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
 
@@ -94,19 +95,19 @@ func (c *Copy) behind() (text, note string) {
 func (c *Copy) facts(p *webpage.Page) []webpage.Fact {
 	facts := []webpage.Fact{{Name: "In sync", Value: "not yet"}}
 	if !c.InSync.IsZero() {
-		facts[0] = webpage.Fact{Name: "In sync", Value: p.Ago(c.InSync), Note: webpage.TimeText(c.InSync)}
+		facts[0] = webpage.Fact{Name: "In sync", Value: p.Ago(c.InSync), Note: timetext.Of(c.InSync)}
 	}
 	text, note := c.behind()
 	facts = append(facts, webpage.Fact{Name: "Behind", Value: text, Note: note},
 		webpage.Fact{Name: "Resources", Value: webpage.Count(c.Resources)}, webpage.Fact{Name: "Size", Value: webpage.Bytes(c.Bytes)})
 	if !c.Until.IsZero() {
-		facts = append(facts, webpage.Fact{Name: "Has read changes up to", Value: p.Ago(c.Until), Note: webpage.TimeText(c.Until)})
+		facts = append(facts, webpage.Fact{Name: "Has read changes up to", Value: p.Ago(c.Until), Note: timetext.Of(c.Until)})
 	}
 	switch {
 	case !c.Began.IsZero():
-		facts = append(facts, webpage.Fact{Name: "Next run", Value: "is running", Note: "since " + webpage.TimeText(c.Began)})
+		facts = append(facts, webpage.Fact{Name: "Next run", Value: "is running", Note: "since " + timetext.Of(c.Began)})
 	case !c.Next.IsZero():
-		facts = append(facts, webpage.Fact{Name: "Next run", Value: in(c.Next.Sub(p.Now)), Note: webpage.TimeText(c.Next)})
+		facts = append(facts, webpage.Fact{Name: "Next run", Value: in(c.Next.Sub(p.Now)), Note: timetext.Of(c.Next)})
 	}
 	return facts
 }
@@ -116,7 +117,7 @@ func (c *Copy) figures(p *webpage.Page) (all []figures) {
 		all = append(all, figures{"This run", "", append(numbers("Entries read", g.Listed, "To do", max(g.Pending, 0), "Done", g.Done), webpage.Fact{Name: "Received", Value: webpage.Bytes(g.Bytes)})})
 	}
 	if r := c.Last; r != nil {
-		facts := []webpage.Fact{{Name: "Ended", Value: p.Ago(c.Ended), Note: webpage.TimeText(c.Ended)}}
+		facts := []webpage.Fact{{Name: "Ended", Value: p.Ago(c.Ended), Note: timetext.Of(c.Ended)}}
 		facts = append(facts, numbers("Created", r.Created, "Updated", r.Updated, "Deleted", r.Deleted, "Not copied", r.Failed)...)
 		facts = append(facts, webpage.Fact{Name: "Received", Value: webpage.Bytes(r.Received)})
 		for _, more := range []webpage.Fact{
@@ -158,7 +159,7 @@ func (s *CopyStatus) Print(to *terminal.Screen, now time.Time) error {
 			p.fact("Held deletions", humanize.Comma(r.Held))
 		}
 		for _, pause := range r.Pauses {
-			p.fact("Pause", terminal.Printable(pause.Host), "until "+webpage.TimeText(pause.Until))
+			p.fact("Pause", terminal.Printable(pause.Host), "until "+timetext.Of(pause.Until))
 		}
 	}
 	if err := to.WriteTable(&p.facts); err != nil || len(c.Channels) == 0 {

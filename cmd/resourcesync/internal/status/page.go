@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/internal/timetext"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
@@ -105,12 +106,12 @@ func (s *Set) facts(p *webpage.Page) []webpage.Fact {
 		facts = append(facts, webpage.Fact{Name: "Resources", Value: "unknown", Note: "the first scan has not ended"})
 	}
 	if !s.Changed.IsZero() {
-		facts = append(facts, webpage.Fact{Name: "Last change", Value: p.Ago(s.Changed), Note: webpage.TimeText(s.Changed)})
+		facts = append(facts, webpage.Fact{Name: "Last change", Value: p.Ago(s.Changed), Note: timetext.Of(s.Changed)})
 	}
 	if c := s.Scan; c != nil && c.Failed {
-		facts = append(facts, webpage.Fact{Name: "Last scan", Value: "failed", Note: p.Ago(c.Ended) + ", " + webpage.TimeText(c.Ended)})
+		facts = append(facts, webpage.Fact{Name: "Last scan", Value: "failed", Note: p.Ago(c.Ended) + ", " + timetext.Of(c.Ended)})
 	} else if c != nil {
-		facts = append(facts, webpage.Fact{Name: "Last scan", Value: p.Ago(c.Ended), Note: fmt.Sprintf("%s, in %.1f\u00a0s", webpage.TimeText(c.Ended), c.Seconds)})
+		facts = append(facts, webpage.Fact{Name: "Last scan", Value: p.Ago(c.Ended), Note: fmt.Sprintf("%s, in %.1f\u00a0s", timetext.Of(c.Ended), c.Seconds)})
 	}
 	return facts
 }
@@ -148,10 +149,10 @@ func (s *Set) figures(p *webpage.Page) []figures {
 			"Created", c.Created, "Updated", c.Updated, "Deleted", c.Deleted, "Unchanged", c.Unchanged, "Skipped", c.Skipped, "Unreadable", c.Unreadable)})
 	}
 	if j := s.Journal; j != nil {
-		facts := []webpage.Fact{{Name: "Complete since", Value: p.Ago(j.Since), Note: webpage.TimeText(j.Since)}, {Name: "Proven", Value: p.Ago(j.Proven)}}
+		facts := []webpage.Fact{{Name: "Complete since", Value: p.Ago(j.Since), Note: timetext.Of(j.Since)}, {Name: "Proven", Value: p.Ago(j.Proven)}}
 		text := "Triggers write the changes of the table to a journal."
 		if !j.Restarted.IsZero() {
-			facts = append(facts, webpage.Fact{Name: "Began anew", Value: p.Ago(j.Restarted), Note: webpage.TimeText(j.Restarted)})
+			facts = append(facts, webpage.Fact{Name: "Began anew", Value: p.Ago(j.Restarted), Note: timetext.Of(j.Restarted)})
 			text = "The journal began anew, because " + j.Reason + "."
 		}
 		all = append(all, figures{"Journal", text, facts})
@@ -165,7 +166,7 @@ func (s *Set) figures(p *webpage.Page) []figures {
 			facts = append(facts, numbers("Not listed: "+reason, c.Withheld[reason])...)
 		}
 		if !c.Oldest.IsZero() {
-			facts = append(facts, webpage.Fact{Name: "All pages checked again since", Value: p.Ago(c.Oldest), Note: webpage.TimeText(c.Oldest)})
+			facts = append(facts, webpage.Fact{Name: "All pages checked again since", Value: p.Ago(c.Oldest), Note: timetext.Of(c.Oldest)})
 		}
 		all = append(all, figures{"Sitemaps", "", facts})
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/oaipmh"
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
-	"github.com/resourcesync-go/resourcesync/internal/webpage"
+	"github.com/resourcesync-go/resourcesync/internal/timetext"
 )
 
 // Print prints s for people, in tables.
@@ -107,7 +107,7 @@ func (p *statusPrinter) set(s *Set) {
 		p.repository(s.Repository)
 	}
 	if j := s.Journal; j != nil {
-		p.fact("Journal", "complete since "+webpage.TimeText(j.Since), "proven "+p.ago(j.Proven))
+		p.fact("Journal", "complete since "+timetext.Of(j.Since), "proven "+p.ago(j.Proven))
 		if !j.Restarted.IsZero() {
 			p.fact("", "began "+p.ago(j.Restarted)+", because "+terminal.Printable(j.Reason))
 		}
@@ -124,9 +124,9 @@ func (p *statusPrinter) set(s *Set) {
 		case h.Confirmed:
 			until = "confirmed: the next scan publishes them"
 		case !h.Until.IsZero():
-			until = "until " + webpage.TimeText(h.Until)
+			until = "until " + timetext.Of(h.Until)
 		}
-		p.fact("Held deletions", humanize.Comma(h.Files), "since "+webpage.TimeText(h.Since), until)
+		p.fact("Held deletions", humanize.Comma(h.Files), "since "+timetext.Of(h.Since), until)
 	}
 }
 
@@ -236,5 +236,5 @@ func (p *statusPrinter) ago(t time.Time) string {
 	if t.IsZero() {
 		return "never"
 	}
-	return webpage.TimeText(t) + " (" + humanize.RelTime(t, p.now, "ago", "from now") + ")"
+	return timetext.Of(t) + " (" + humanize.RelTime(t, p.now, "ago", "from now") + ")"
 }
