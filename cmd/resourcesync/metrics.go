@@ -16,7 +16,7 @@ func (p *daemon) collectors() []client.Collector {
 	if p.harvesters != nil {
 		all = append(all, client.NewGaugeFunc(client.GaugeOpts{
 			Name: "resourcesync_harvesters",
-			Help: "Harvesters with a request in the last 30 days, by agent and address; at most 1,000.",
+			Help: "Harvesters with a request in the last 30 days, by name or agent, and address; at most 1,000.",
 		}, func() float64 { return float64(p.harvesters.Len()) }))
 		for name, longer := range map[string]time.Duration{"1h": time.Hour, "1d": settings.Day} {
 			all = append(all, client.NewGaugeFunc(client.GaugeOpts{

@@ -1,10 +1,15 @@
 package main
 
 import (
+	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	client "github.com/prometheus/client_golang/prometheus"
 )
 
 // TestMetrics: operators can scrape what the process does, and nobody else can.
@@ -46,4 +51,29 @@ func TestMetrics(t *testing.T) {
 	if res, _ := s.get(publicURL + "metrics"); res.StatusCode != 404 {
 		t.Errorf("the public address answers %s", res.Status)
 	}
+}
+
+// TestMetricsTimeout: a figure that cannot be read, such as that of a file on a server that is gone,
+// does not keep scrapes for ever.
+func TestMetricsTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone := make(chan struct{})
+		mux := operators(nil, client.NewGaugeFunc(client.GaugeOpts{Name: "stuck"}, func() float64 { <-gone; return 1 }))
+		scrape := func() *httptest.ResponseRecorder {
+			w := httptest.NewRecorder()
+			mux.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+			return w
+		}
+		begin := time.Now()
+		for range 3 {
+			if w := scrape(); w.Code != 503 || time.Since(begin) > 2*statusTimeout {
+				t.Errorf("%d %s after %v", w.Code, w.Body, time.Since(begin))
+			}
+		}
+		close(gone)
+		synctest.Wait()
+		if w := scrape(); w.Code != 200 || !strings.Contains(w.Body.String(), "stuck 1") {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	})
 }

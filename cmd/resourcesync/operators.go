@@ -20,6 +20,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 )
 
+// statusTimeout is the default time-out of a scrape in Prometheus.
 const statusTimeout = 10 * time.Second
 
 // A statusFunc returns what JSON shows of a status, whether it has problems, and a function that
@@ -32,7 +33,8 @@ func operators(now statusFunc, metrics ...client.Collector) *http.ServeMux {
 	registry := client.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registry.MustRegister(metrics...)
-	scrape := promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 2})
+	// A file system that does not answer must not keep scrapes.
+	scrape := promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 2, Timeout: statusTimeout})
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", now.serve)
 	mux.HandleFunc("/metrics", func(w http.ResponseWriter, r *http.Request) {

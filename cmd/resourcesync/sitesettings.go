@@ -75,7 +75,7 @@ func (s *siteConfig) declare(c *settings.Catalog) {
 			Text: `The interval at which kept versions (--keep-versions) are put into a new package, such as 15m or
 				1h. A full package is closed earlier.`},
 		settings.Setting{Name: "harvesters", Value: settings.Bool(&s.harvests), Default: "true", Group: settings.Logs, Restart: true,
-			Text: `Remember in memory which programs have read documents in the last 30 days, by agent and address,
+			Text: `Remember in memory which programs have read documents in the last 30 days, by name or agent, and address,
 				and how far behind they are. Only the status page shows them, so this needs --status. Disable with
 				--harvesters=false.`},
 		settings.Setting{Name: "harvesters-keep", Value: settings.Bool(&s.keepsThem), Group: settings.Logs, Restart: true,
@@ -83,7 +83,8 @@ func (s *siteConfig) declare(c *settings.Catalog) {
 				be personal data. A start without this flag removes them from the state.`},
 		settings.Setting{Name: "harvesters-shorten", Value: settings.Bool(&s.shortens), Group: settings.Logs, Restart: true,
 			Text: `Shorten the addresses of harvesters, in memory and in the state: IPv4 to 24 bits, as in
-				192.0.2.0/24, and IPv6 to 48. Programs with the same agent in one such network are then one.`},
+				192.0.2.0/24, and IPv6 to 48. Programs with the same name or
+				agent in one such network are then one.`},
 		settings.Setting{Name: "log-format", Value: settings.Choice(&s.logFormat, "text", "json"), Default: "text", Group: settings.Logs, Restart: true,
 			Text: "The format of log messages: text or json."},
 		settings.Setting{Name: "access-log", Value: settings.Choice(&s.accessLog, "combined", "json", "none"), Default: "none", Group: settings.Logs, Restart: true,
