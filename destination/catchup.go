@@ -34,9 +34,16 @@ func (r *run) catchUp(ctx context.Context, set tree.Set, st *state.Set) (noted i
 	if !r.hasChanges(set) {
 		return 0, nil
 	}
+	f := r.freshnessOf(set.URI)
+	defer func() {
+		if f.stale {
+			r.log.Info("a cache has sent Resource Lists from before the changes begin; the next run compares all resources again", "set", set.URI)
+		}
+	}()
 	same := false // the last reading of the Resource Lists has found nothing new
 	for reading := 0; ; reading++ {
 		began := st.Began
+		f.judge()
 		n, gap, err := r.readChanges(ctx, set, st)
 		if noted += n; err != nil {
 			return noted, err
@@ -82,9 +89,7 @@ func (r *run) catchUp(ctx context.Context, set tree.Set, st *state.Set) (noted i
 			return noted, err
 		}
 	}
-	if r.stale[set.URI] = r.listsAreStale(set.URI); r.stale[set.URI] {
-		r.log.Info("a cache has sent Resource Lists from before the changes begin; the next run compares all resources again", "set", set.URI)
-	}
+	f.judge()
 	st.Known = false
 	n, _, err := r.readChanges(ctx, set, st)
 	return noted + n, err
@@ -100,6 +105,7 @@ func (r *run) isNewer(ctx context.Context, set tree.Set, st *state.Set, can bool
 	if len(lists) == 0 && r.offers(set.Lists[resourcesync.ResourceDump]) {
 		lists = set.Lists[resourcesync.ResourceDump]
 	}
+	var oldest time.Time // of the answers
 	for _, uri := range lists {
 		known, err := r.state.Document(set.URI, uri)
 		if err != nil {
@@ -110,6 +116,7 @@ func (r *run) isNewer(ctx context.Context, set tree.Set, st *state.Set, can bool
 			return false, &listError{err}
 		}
 		d.Close()
+		oldest = earliest(oldest, fetch.Date(d.Header))
 		at := d.Head.Metadata.At
 		shown := notAfter(at, d.Header)
 		over := at.Add(state.Precision(at)) // a list with the same time can be another one until then
@@ -119,6 +126,8 @@ func (r *run) isNewer(ctx context.Context, set tree.Set, st *state.Set, can bool
 			return true, nil
 		}
 	}
+	f := r.freshnessOf(set.URI)
+	f.lists = latest(f.lists, oldest) // they are still the ones that were read
 	return false, nil
 }
 

@@ -108,7 +108,10 @@ func (c *changeReader) begins(p *page, from time.Time) bool {
 		c.earliest = from
 	}
 	if p.top {
-		c.recordBeginning(p)
+		if c.st.Began = c.earliest; c.earliest.Add(state.Precision(c.earliest)).After(fetch.Date(p.Header)) {
+			c.st.Began = time.Time{}
+		}
+		c.freshnessOf(c.set.URI).changes(p, c.earliest)
 	}
 	c.gap = c.st.Known && p.top && p.last && c.earliest.After(latest(c.st.Cursor, c.st.Base))
 	return c.gap
@@ -141,7 +144,7 @@ func (c *changeReader) finish(ctx context.Context) error {
 // move moves the cursor. It moves only after all documents, because those without times can have
 // any order.
 func (c *changeReader) move() error {
-	c.st.Known, c.st.Cursor = !c.stale[c.set.URI], latest(latest(c.st.Cursor, c.st.Base), c.newest)
+	c.st.Known, c.st.Cursor = !c.freshnessOf(c.set.URI).stale, latest(latest(c.st.Cursor, c.st.Base), c.newest)
 	return c.state.SaveSet(*c.st)
 }
 

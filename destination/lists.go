@@ -84,11 +84,11 @@ func (r *run) readResources(ctx context.Context, set tree.Set, st *state.Set) (n
 // errors of those that cannot be read.
 func (b *baseline) read(ctx context.Context) (failed, err error) {
 	b.noted = 0
-	delete(b.oldest, b.set.URI)
+	b.freshnessOf(b.set.URI).forget()
 	defer func() { b.total += b.noted }()
 	if len(b.set.Lists[resourcesync.ResourceList]) == 0 {
 		dumps := dumpReader{run: b.run, begin: func(p *page) (bool, error) {
-			b.answered(p)
+			b.freshnessOf(b.set.URI).list(p)
 			if p.top {
 				b.complete(p)
 			}
@@ -104,14 +104,6 @@ func (b *baseline) read(ctx context.Context) (failed, err error) {
 func (b *baseline) complete(p *page) {
 	if !b.begun || p.at.Before(b.at) {
 		b.begun, b.at = true, p.at
-	}
-}
-
-// answered records the time of an answer.
-func (b *baseline) answered(p *page) {
-	oldest, ok := b.oldest[b.set.URI]
-	if date := fetch.Date(p.Header); !ok || date.Before(oldest) {
-		b.oldest[b.set.URI] = date
 	}
 }
 
@@ -181,7 +173,7 @@ func (b *baseline) known(uri string) (state.Document, error) {
 
 // visit notes the entries of a list.
 func (b *baseline) visit(ctx context.Context, p *page) ([]rsxml.Entry, error) {
-	b.answered(p)
+	b.freshnessOf(b.set.URI).list(p)
 	if p.top {
 		b.complete(p)
 	} else if date := fetch.Date(p.Header); !p.NotModified && date.Add(time.Second).Before(b.at) {

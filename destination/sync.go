@@ -28,10 +28,8 @@ type run struct {
 	bytes  int64      // of the copy
 	sets   []tree.Set // that the Source has
 
-	compared map[string]bool                 // sets whose Resource Lists have been read
-	oldest   map[string]time.Time            // of the answers of their last reading
-	begun    map[string]map[string]beginning // of changes, by set and list
-	stale    map[string]bool                 // sets whose Resource Lists come from a cache, from before the changes began
+	compared  map[string]bool       // sets whose Resource Lists have been read
+	freshness map[string]*freshness // of sets
 
 	checked time.Time // the lists have been read for the last time since then
 
@@ -43,7 +41,7 @@ type run struct {
 
 func (d *Destination) newRun() *run {
 	r := &run{Destination: d, report: &Report{}, limits: d.limits, compared: make(map[string]bool),
-		oldest: make(map[string]time.Time), begun: make(map[string]map[string]beginning), stale: make(map[string]bool), meter: meter{report: d.progressed}}
+		freshness: make(map[string]*freshness), meter: meter{report: d.progressed}}
 	r.reader = &tree.Reader{Client: d.client, Report: func(document string, e *rsxml.SyntaxError) { r.report.deviate(document, e) }}
 	return r
 }
