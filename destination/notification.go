@@ -23,6 +23,8 @@ type progress struct {
 	newest   time.Time // of the changes noted after a gap, which the Change List has to have
 	next     time.Time // when the Change List may be read
 	failures int       // in a row, to read it or to find as much in it
+
+	unlisted bool // the set has no Change List, and its next Resource List shows what was missed
 }
 
 // noteOne notes the changes of a notification.
@@ -117,9 +119,15 @@ func (r *run) noteNotification(ctx context.Context, set tree.Set, st *state.Set,
 }
 
 // noteDocuments reads a Framework Notification. Changes of lists matter only if the changes
-// of resources are not pushed.
+// of resources are not pushed, or if some were missed that no list has shown yet.
 func (f *follower) noteDocuments(d *tree.Document, sets []string) error {
-	pushes := !slices.ContainsFunc(sets, func(uri string) bool { return !f.pushes(uri) })
+	pushes := true
+	for _, uri := range sets {
+		pushes = pushes && f.pushes(uri)
+		if p := f.progress[uri]; p != nil && p.unlisted {
+			pushes, p.unlisted = false, false
+		}
+	}
 	for e, err := range d.Entries() {
 		if err != nil {
 			return err
@@ -148,7 +156,7 @@ func (f *follower) fill(ctx context.Context, r *run, p *progress) error {
 		return err
 	}
 	if len(p.set.Lists[resourcesync.ChangeList]) == 0 {
-		p.missed = false
+		p.missed, p.unlisted = false, true
 		f.soon(time.Minute) // a Sync reads other documents
 		return nil
 	}
