@@ -72,7 +72,6 @@ func (a *audit) audit(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	a.copy.Partial = failed != nil
 	for _, set := range sets {
 		w := walk{run: a.run, known: unconditional, visit: func(ctx context.Context, p *page) ([]rsxml.Entry, error) {
 			return a.compare(ctx, set.URI, p)
@@ -104,6 +103,7 @@ func (a *audit) changes(ctx context.Context, set tree.Set) (failed, err error) {
 	c.audit, c.all = true, true
 	c.lists = walk{run: a.run, known: c.known, visit: c.visit}
 	err = c.lists.all(ctx, set.Lists[resourcesync.ChangeList])
+	a.copy.Partial = a.copy.Partial || c.lists.failed != nil || c.outdated
 	return c.lists.failed, err
 }
 

@@ -276,6 +276,7 @@ func (l *listReader) end(parts []rsxml.Entry) error {
 		l.reading.Validators = fetch.Validators{} // read again, until these times have come
 	}
 	if l.stale() {
+		l.outdated = true
 		// What it lacks was read before, and is not new when it comes back.
 		l.reading.Keep(l.known)
 		l.reading.Date = l.known.Date

@@ -41,6 +41,8 @@ type changeReader struct {
 	// change of the same resource. Then all are read.
 	early, untimed, unmodified, all bool
 
+	outdated bool // a cache has sent a document from before its last reading, so entries are missing
+
 	audit bool // the entries are staged for an audit, also those that are known
 
 	readings []*state.Reading // not saved yet
@@ -165,7 +167,7 @@ func (c *changeReader) flush(ctx context.Context, end func() error) error {
 		err = c.state.Write(ctx, func() error {
 			for i := range changes {
 				p := &changes[i]
-				if c.lists.failed != nil {
+				if c.lists.failed != nil || c.outdated {
 					p.MayBeFollowed()
 				}
 				noted, err := c.state.NoteChange(c.st, p)
