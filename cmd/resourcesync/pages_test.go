@@ -19,6 +19,8 @@ func TestPagesInBrowser(t *testing.T) {
 	s := startReady(t, folder, "--status", "127.0.0.1:0", "--client-header", "X-Forwarded-For")
 	s.getAs(s.site+"resourcesync/resourcelist.xml", "a harvester", "")
 	s.getAs(s.site+"resourcesync/resourcelist.xml", "Mozilla/5.0 (compatible; LibraryHarvester/1.0; +https://library.example.org/about/harvesters)", "")
+	s.getAs(s.site+"resourcesync/resourcelist.xml", "ExampleUniversityLibraryHarvester/1.0 (name=NationalAndUniversityLibraryOfExamplelandRepositoryMirror)", "")
+	s.getAs(s.site+"resourcesync/resourcelist.xml", "ExampleUniversityLibraryHarvester/1.0", "")
 	for _, address := range []string{"192.0.2.1", "2001:db8:1:2::7"} { // the second one is marked
 		req, err := http.NewRequest("GET", s.site+"resourcesync/changelist.xml", nil)
 		must(t, err)
