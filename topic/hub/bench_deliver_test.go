@@ -66,9 +66,9 @@ func benchBody(round, i int) string {
 
 func benchSecret(i int) string { return fmt.Sprintf("secret-%d-of-a-usual-length-0123456789", i) }
 
-// BenchmarkDeliver delivers signed messages of 2 KB to 1,000 hosts, in turn by a
-// hub and by as many goroutines with a http.Client that have nothing to remember.
-// Reported are deliveries a second of both, by medians, and the ratio.
+// BenchmarkDeliver delivers signed messages of 2 KB to 1,000 hosts, in turn by a hub
+// and by as many goroutines with a http.Client and no state. It reports the median
+// deliveries per second of both, and their ratio.
 func BenchmarkDeliver(b *testing.B) { CompareDeliveries(b, pushlog.NewMemory()) }
 
 // CompareDeliveries is BenchmarkDeliver with another store.
@@ -116,8 +116,7 @@ func median(v []float64) float64 {
 	return v[len(v)/2]
 }
 
-// plain is a client without a memory: each goroutine posts to hosts of its own, in
-// turn.
+// plain is a client without state: each goroutine posts to its own hosts, in turn.
 type plain struct {
 	sink   *sink
 	client *http.Client

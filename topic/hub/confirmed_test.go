@@ -12,7 +12,7 @@ import (
 )
 
 // RS18: 202, and a lease within the bounds that Change Notification recommends,
-// whatever was asked for. The subscriber is told the lease that it has.
+// whatever the request. The subscriber gets the lease that is stored.
 func TestRS18_Subscribe(t *testing.T) {
 	f, s := newFront(t, Options{}), newSubscriber(t)
 	for asked, want := range map[string]string{
@@ -40,8 +40,8 @@ func TestRS18_Subscribe(t *testing.T) {
 	}
 }
 
-// WH24: as soon as a request is kept, the subscriber is asked; no look at the store
-// from time to time is waited for.
+// WH24: the subscriber is asked as soon as a request is stored, without waiting for the
+// next poll of the store.
 func TestWH24_AtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := pushlog.NewMemory()
@@ -57,7 +57,7 @@ func TestWH24_AtOnce(t *testing.T) {
 	})
 }
 
-// V8: who confirms whatever is asked fills no more than its share either.
+// V8: a client that confirms all requests cannot exceed its share either.
 func TestV8_Flood(t *testing.T) {
 	unlimited := Limits{Host: -1, HostPending: -1, Client: -1, ClientPending: -1, Topic: -1, Pending: -1}
 	for name, set := range map[string]func(*Limits){

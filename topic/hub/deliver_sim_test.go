@@ -16,8 +16,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// A world is subscribers without a network: what they were sent, and how they
-// answer. It is for tests in which time passes as it pleases.
+// A world simulates subscribers without a network: it records the messages that they
+// receive, and decides how they answer. It is for tests in virtual time.
 type world struct {
 	answer func(path string, body int, r *http.Request) (status int, err error)
 
@@ -53,8 +53,8 @@ func (w *world) of(path string) []int {
 	return append([]int(nil), w.got[path]...)
 }
 
-// complete reports whether somebody has 1 to n: each in its turn, and nothing else
-// between them but what came before, again and in its turn.
+// complete reports whether a subscriber has received messages 1 to n in order, with
+// nothing but in-order repeats between them.
 func (w *world) complete(path string, n int) error {
 	last := 0
 	got := w.of(path)
@@ -70,8 +70,8 @@ func (w *world) complete(path string, n int) error {
 	return nil
 }
 
-// A process is a hub that can be killed: from then on it reaches neither its store
-// nor anybody else.
+// A process is a hub that can be killed. After that, it reaches neither its store nor
+// its subscribers.
 type process struct {
 	pushlog.Log
 	hub  *Hub
@@ -117,9 +117,9 @@ func (p *process) Save(ctx context.Context, owner string, progress []pushlog.Pro
 	return p.Log.Save(ctx, owner, progress)
 }
 
-// TestOrder has messages delivered in order and completely, whatever fails:
-// answers, connections before and after the message has arrived, and processes,
-// of which there are several and which are killed now and then (V18, V20).
+// TestOrder checks that messages are delivered in order and completely, although
+// responses fail, connections fail before and after a message has arrived, and several
+// processes are killed now and then (V18, V20).
 func TestOrder(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) { testOrder(t, seed) })
@@ -204,8 +204,9 @@ func allTaken(t *testing.T, store pushlog.Log, n int) bool {
 	return true
 }
 
-// TestV20_TakeOver kills a process that has claims: another has all it left within
-// five seconds, and subscribers whose progress was not saved have repeats, not gaps.
+// TestV20_TakeOver kills a process that has claims. Another process takes over all of
+// them within five seconds, and subscribers whose progress was not saved get repeats,
+// not gaps.
 func TestV20_TakeOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
@@ -251,8 +252,8 @@ func TestV20_TakeOver(t *testing.T) {
 	})
 }
 
-// TestStoreStalls has the store take so long to renew claims that they end: what
-// is under way is given up before another process can have it.
+// TestStoreStalls: if the store takes so long to renew claims that they end, running
+// attempts are aborted before another process can claim the subscriptions.
 func TestStoreStalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var underway atomic.Int64

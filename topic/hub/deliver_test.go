@@ -25,7 +25,7 @@ const (
 	testTopic = "https://example.org/change/"
 )
 
-// deliveryOptions are quick, and open loopback.
+// deliveryOptions have short times, and allow loopback addresses.
 func deliveryOptions() *Options {
 	return &Options{
 		AllowCallbacks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
@@ -60,7 +60,7 @@ func start(t testing.TB, h *Hub) (stop func()) {
 	return stop
 }
 
-// subscribed makes a subscription, verified as it were.
+// subscribed adds a subscription, as if it had been verified.
 func subscribed(t testing.TB, store pushlog.Log, callback, secret string, lease time.Duration) {
 	t.Helper()
 	host := callback[strings.Index(callback, "://")+3:]
@@ -74,7 +74,7 @@ func subscribed(t testing.TB, store pushlog.Log, callback, secret string, lease 
 	applied(t, store, r)
 }
 
-// applied has a request applied.
+// applied applies a request.
 func applied(t testing.TB, store pushlog.Log, r pushlog.Request) {
 	t.Helper()
 	if err := store.Request(t.Context(), r, pushlog.Limits{}); err != nil {
@@ -200,13 +200,13 @@ func (c *callback) await(t testing.TB, n int) []delivery {
 	return c.deliveries()
 }
 
-// status answers with a status.
+// status answers with a status code.
 func status(code int) func(w http.ResponseWriter, r *http.Request, n int) {
 	return func(w http.ResponseWriter, r *http.Request, n int) { w.WriteHeader(code) }
 }
 
-// once delivers one message to a subscriber with a callback at path, and returns
-// what it was sent.
+// once delivers one message to a subscriber with a callback at path, and returns the
+// request.
 func once(t *testing.T, path, secret string, o *Options) delivery {
 	t.Helper()
 	store := pushlog.NewMemory()

@@ -10,7 +10,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// Former subscribers are told that their subscription has ended, and why.
+// Former subscribers are notified that their subscription has ended, and why.
 func TestWH31_V24_Withdraw(t *testing.T) {
 	f, s, gone := newFront(t, Options{}), newSubscriber(t), newSubscriber(t)
 	const kept = "https://example.org/kept/"
@@ -111,8 +111,8 @@ func TestWH31_GoneMeanwhile(t *testing.T) {
 	}
 }
 
-// A store that does not work is not the fault of the subscriber, and strangers do
-// not fill the log with it.
+// A failing store is not the fault of the subscriber, and strangers cannot flood the
+// log with its errors.
 func TestStoreDown(t *testing.T) {
 	f := idleFront(t, Options{})
 	store := &failing{Log: f.store}

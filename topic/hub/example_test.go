@@ -43,7 +43,7 @@ func Example() {
 	defer running.Wait()
 	defer stop()
 
-	// The subscriber is asked whether it meant what came in its name.
+	// The hub asks the subscriber to confirm its intent.
 	asked := make(chan url.Values, 1)
 	subscriber := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked <- r.URL.Query()

@@ -20,9 +20,9 @@ func TestD23_HangingCallbacks(t *testing.T) {
 	}{
 		"two clients, 32 callbacks each":  {2, 32, 1, 0},
 		"two clients, as many as allowed": {2, 40, 5, 0},
-		// All places are taken until callbacks have had their time.
+		// All places are taken until callbacks have timed out.
 		"twenty clients": {20, 10, 5, 10 * time.Second},
-		// There are more requests than a process holds.
+		// There are more requests than a process holds at a time.
 		"ten clients, as many as allowed": {10, 40, 5, 10 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestD23_HangingCallbacks(t *testing.T) {
 	}
 }
 
-// TestD23_OneClient: a client that is alone is not held to a share of few.
+// TestD23_OneClient: a client that is alone can use all places.
 func TestD23_OneClient(t *testing.T) {
 	v := &verifier{running: map[int64]heldRequest{}}
 	for id := range int64(100) {

@@ -18,8 +18,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// A crowd is many subscribers, each a host of its own: of twenty, two hang, two
-// answer 500, one vanishes after the first message, and fifteen are well.
+// A crowd is many subscribers, each on its own host. Of twenty, two hang, two answer
+// 500, one vanishes after the first message, and fifteen are healthy.
 type crowd struct {
 	tb      testing.TB
 	n       int
@@ -104,7 +104,7 @@ func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// publish publishes message m, of so many bytes.
+// publish publishes message m with size bytes.
 func (c *crowd) publish(h *Hub, m, size int) {
 	body := bytes.Repeat([]byte("x"), size)
 	binary.BigEndian.PutUint32(body, uint32(m))
@@ -114,7 +114,7 @@ func (c *crowd) publish(h *Hub, m, size int) {
 	publish(c.tb, h, string(body))
 }
 
-// well reports whether all who are well have the first n messages, some perhaps
+// well reports whether all healthy subscribers have the first n messages, some perhaps
 // twice.
 func (c *crowd) well(n int) bool {
 	c.mu.Lock()
@@ -127,10 +127,10 @@ func (c *crowd) well(n int) bool {
 	return true
 }
 
-// TestV15_Fanout has the healthy served though a quarter of the subscribers is not,
-// and almost as many hang as there are workers.
-// With the environment variable RESOURCESYNC_FANOUT set to a number of
-// subscribers, say 2000, it takes longer and says how long messages take.
+// TestV15_Fanout: healthy subscribers get their messages although a quarter of all is
+// not healthy, and almost as many hang as there are workers. With the environment
+// variable RESOURCESYNC_FANOUT set to a number of subscribers, say 2000, it takes
+// longer and reports the times of messages.
 func TestV15_Fanout(t *testing.T) { FanoutFrom(t, pushlog.NewMemory()) }
 
 // FanoutFrom is TestV15_Fanout with another store.
@@ -175,8 +175,8 @@ func FanoutFrom(t *testing.T, store pushlog.Log) {
 		n, messages, size>>10, l[len(l)/2], l[len(l)*99/100], l[len(l)-1], heap()>>20)
 }
 
-// mostHeap looks at the heap until the function that it returns is called, which
-// returns the most that it was.
+// mostHeap measures the heap until the returned function is called, which returns the
+// maximum.
 func mostHeap() (end func() uint64) {
 	ended, most := make(chan struct{}), make(chan uint64)
 	go func() {

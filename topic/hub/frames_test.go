@@ -27,7 +27,7 @@ const (
 	refusedStream = 7
 )
 
-// A frameServer is a callback over HTTP/2 that does what a server of net/http would
+// A frameServer is a callback over HTTP/2 that behaves as a server of net/http would
 // not.
 type frameServer struct {
 	url    string
@@ -125,8 +125,8 @@ func (s *frameServer) serve(c *frameConn) {
 	}
 }
 
-// A deadEnd passes connections on until it is told to swallow what those that there
-// are send from then on.
+// A deadEnd passes connections on until it is told to swallow all further data of the
+// existing ones.
 type deadEnd struct {
 	net.Listener
 	mu   sync.Mutex

@@ -23,7 +23,7 @@ import (
 )
 
 // docs/requirements.md names the tests of each requirement, and docs/security.md states the attacks
-// (V). V10 is also held by each test that has a log, and V25 by each response.
+// (V). Each test with a log also checks V10, and each response V25.
 
 const (
 	// Neither may ever be in a log.
@@ -31,12 +31,12 @@ const (
 	testQuery  = "tok3n-in-the-query"
 )
 
-// discardLog is for servers that are used badly on purpose.
+// discardLog is for servers that get invalid requests on purpose.
 var discardLog = log.New(io.Discard, "", 0)
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
 
-// A front is a hub that runs, and its URL.
+// A front is a running hub, with its URL.
 type front struct {
 	*Hub
 	t     *testing.T
@@ -45,7 +45,7 @@ type front struct {
 	log   *lockedBuffer
 }
 
-// claims is a log that knows which subscriptions a hub works on.
+// claims is a log that knows the subscriptions that a hub has claimed.
 type claims struct {
 	pushlog.Log
 	mu  sync.Mutex
@@ -128,8 +128,7 @@ func idleFront(t *testing.T, o Options) *front {
 	return &front{Hub: h, t: t, store: store, url: server.URL, log: log}
 }
 
-// post sends a form, with params beside or instead of those of a plain request to
-// subscribe.
+// post sends a form: a plain request to subscribe, with parameters added or replaced.
 func (f *front) post(callback string, params ...string) (status int, text string) {
 	f.t.Helper()
 	form := url.Values{"hub.mode": {"subscribe"}, "hub.topic": {testTopic}, "hub.callback": {callback}}
@@ -144,7 +143,7 @@ func (f *front) post(callback string, params ...string) (status int, text string
 	return f.do(r)
 }
 
-// do sends r, and holds what every answer must be.
+// do sends r, and checks the rules for every response.
 func (f *front) do(r *http.Request) (status int, text string) {
 	f.t.Helper()
 	answer, err := http.DefaultClient.Do(r)
@@ -165,7 +164,7 @@ func (f *front) do(r *http.Request) (status int, text string) {
 	return answer.StatusCode, string(body)
 }
 
-// accepted posts, and waits until the hub has done with the request.
+// accepted posts, and waits until the hub has finished with the request.
 func (f *front) accepted(callback string, params ...string) {
 	f.t.Helper()
 	done := func() int64 {
@@ -179,7 +178,7 @@ func (f *front) accepted(callback string, params ...string) {
 	within(f.t, "a request that is worked on", func() bool { return done() > before })
 }
 
-// subscribed makes a subscription of an idle hub, as if it had been verified.
+// subscribed adds a subscription to an idle hub, as if it had been verified.
 func (f *front) subscribed(callback, secret string) {
 	f.t.Helper()
 	subscribed(f.t, f.store, callback, secret, time.Hour)
@@ -197,7 +196,7 @@ func (f *front) subscriptions() []pushlog.Subscription {
 	return all
 }
 
-// requests returns how many requests the store of an idle hub has.
+// requests returns the number of requests in the store of an idle hub.
 func (f *front) requests() int {
 	f.t.Helper()
 	claimed, err := f.store.ClaimRequests(f.t.Context(), "test", 1000)
@@ -207,7 +206,7 @@ func (f *front) requests() int {
 	return len(claimed)
 }
 
-// A subscriber is a server that the hub asks to confirm.
+// A subscriber is a server that answers the hub's verifications.
 type subscriber struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -232,7 +231,8 @@ func newSubscriber(t *testing.T) *subscriber {
 	return s
 }
 
-// echo confirms. The last value counts: a callback may have its own.
+// echo confirms. The last value of a parameter counts, because a callback may have its
+// own.
 func echo(w http.ResponseWriter, r *http.Request) {
 	if challenges := r.URL.Query()["hub.challenge"]; len(challenges) > 0 {
 		io.WriteString(w, challenges[len(challenges)-1])
@@ -298,7 +298,7 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// example returns the notification of the specification, errata mended.
+// example returns the notification of the specification, with its errata corrected.
 func example(t *testing.T) pushlog.Notification {
 	t.Helper()
 	body, err := os.ReadFile(filepath.Join("..", "..", "testdata", "change-notification", "example-1.xml"))

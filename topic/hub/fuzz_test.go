@@ -14,9 +14,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
 )
 
-// FuzzForm sends forms. Whatever is accepted must be what the form says, and
-// its callback one that can be asked without another host than the one that
-// was judged.
+// FuzzForm sends forms. An accepted request must match the form, and a request to its
+// callback must reach the host that was checked.
 func FuzzForm(f *testing.F) {
 	plain := url.Values{"hub.mode": {"subscribe"}, "hub.topic": {testTopic}, "hub.callback": {"https://example.net/inbox?a=b"}}.Encode()
 	for _, s := range []string{plain, plain + "&hub.secret=x&hub.lease_seconds=600", plain + "&hub.mode=subscribe", plain + ";a=b", "hub.mode=publish&hub.url=http://[::1]/", "%zz"} {
@@ -74,7 +73,7 @@ func FuzzForm(f *testing.F) {
 		if got.Host != host {
 			t.Fatalf("%s is counted as %s", got.Callback, got.Host)
 		}
-		// The message is sent as stored, byte by byte.
+		// The callback is requested as stored, byte by byte.
 		_, rest, _ := strings.Cut(got.Callback, "://")
 		if i := strings.IndexByte(rest, '/'); i >= 0 && !strings.Contains(rest[:i], "?") && asked.URL.RequestURI() != rest[i:]+"?hub.mode=subscribe" {
 			t.Fatalf("%s is sent as %s", got.Callback, asked.URL.RequestURI())

@@ -16,9 +16,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// A callback answers 410 only after the subscriber has subscribed again, and has
-// confirmed that: what it says is about the subscription that was, and the new one
-// has the message.
+// A callback answers 410 after the subscriber has renewed and confirmed its
+// subscription. The answer concerns the old subscription, and the new one gets the
+// message.
 func TestWH4_WH44_RenewedBeforeGone(t *testing.T) {
 	f := newFront(t, Options{})
 	delivered := make(chan string, 10)
@@ -71,8 +71,8 @@ func TestWH4_WH44_RenewedBeforeGone(t *testing.T) {
 	}
 }
 
-// The same whenever the renewal comes while the message is on its way, of a
-// callback that hears of nothing before it answers.
+// The same with a renewal at any moment during the delivery, and a callback that does
+// not notice that the request is cancelled.
 func TestWH44_RenewedUnderWay(t *testing.T) {
 	for _, takes := range []time.Duration{0, 10 * time.Millisecond, saveEvery, renewEvery, 2*renewEvery + 10*time.Millisecond, 5 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -105,8 +105,8 @@ func TestWH44_RenewedUnderWay(t *testing.T) {
 	}
 }
 
-// A subscription whose callback is gone (410) is sent nothing more, though the store
-// cannot end it yet.
+// A subscription whose callback is gone (410) gets no more messages, even while the
+// store cannot end it.
 func TestWH44_GoneWhileTheStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &faulty{Log: pushlog.NewMemory()}

@@ -19,9 +19,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
-// hostile are callbacks that are refused when they are sent.
+// hostile are callbacks that are refused when a request names them.
 var hostile = []string{
-	// What they are (V1).
+	// Forbidden addresses (V1).
 	"http://127.0.0.1/", "http://127.255.255.254:8080/", "http://0.0.0.0/", "http://0.1.2.3/", "http://10.0.0.1/", "http://172.16.0.1/",
 	"http://172.31.255.255/", "http://192.168.1.1/", "http://169.254.169.254/latest/meta-data/", "http://169.254.0.1/",
 	"http://100.64.0.1/", "http://100.100.100.200/", "http://192.0.0.192/", "http://168.63.129.16/", "http://192.0.2.1/",
@@ -31,7 +31,7 @@ var hostile = []string{
 	"http://[2001:db8::1]/", "http://[3fff::1]/", "http://[2001:2::1]/", "http://[2001:10::1]/", "http://[100::1]/", "http://[3ffe::1]/", "http://[5f00::1]/",
 	"http://localhost/", "http://LOCALHOST:8080/", "http://a.b.localhost/",
 
-	// How they are spelled (V2).
+	// Disguised spellings (V2).
 	"http://2130706433/", "http://017700000001/", "http://0x7f000001/", "http://0X7F.1/", "http://0x7f.0.0.1/", "http://0177.0.0.1/", "http://127.1/",
 	"http://127.0.1/", "http://127.000.000.001/", "http://0/", "http://0x/", "http://08.8.8.8/", "http://8.8.8.8.8/", "http://example.0x1/", "http://256.256.256.256/",
 	"http://[::ffff:127.0.0.1]/", "http://[::ffff:7f00:1]/", "http://[::FFFF:8.8.8.8]/", "http://[0:0:0:0:0:ffff:a9fe:a9fe]/", "http://[::127.0.0.1]/", "http://[::7f00:1]/",
@@ -45,13 +45,13 @@ var hostile = []string{
 	"http://example.net:/", "http://example.net:0/", "http://example.net:65536/", "http://example.net:080/", "http://example.net:-1/", "http://example.net:8o/", "http://example.net:22/", "http://example.net:25/", "http://example.net:1023/",
 	"http://a b/", "http://ex ample.net/", "http://example.net/a b", "http://exa!mple.net/", "http://exa(mple).net/", "http://" + strings.Repeat("a", 64) + ".net/", "http://" + strings.Repeat("a.", 127) + "net/",
 
-	// Schemes, and what smuggles into headers and logs (V26).
+	// Forbidden schemes, and injections into headers and logs (V26).
 	"file:///etc/passwd", "ftp://example.net/", "gopher://127.0.0.1:6379/_x", "javascript:alert(1)", "data:,x", "unix:///var/run/docker.sock", "ws://example.net/", "dict://example.net/", "blob:http://example.net/",
 	"http://example.net/\r\nX-Evil: 1", "http://example.net/\n", "http://example.net/\x00", "http://example.net/\t", "\thttp://example.net/", " http://example.net/", "http://example.net\r\n/", "http://example.net/\u2028", "http://example.net/é", "http://example.net/\xff",
 	"http://example.net/%", "http://example.net/%2", "http://example.net/%zz", "http://example.net/<script>", "http://example.net/\"", "http://example.net/" + strings.Repeat("x", 2048),
 }
 
-// Hostile callbacks are refused when they are sent, and nothing of them is kept.
+// Requests with hostile callbacks are refused, and nothing of them is kept.
 func TestWH27_V1_V2_V26_HostileCallbacks(t *testing.T) {
 	f := idleFront(t, Options{AllowCallbacks: []netip.Prefix{netip.MustParsePrefix("10.9.8.7/32"), netip.MustParsePrefix("fd12::/48")}})
 	for _, callback := range hostile {
@@ -68,7 +68,7 @@ func TestWH27_V1_V2_V26_HostileCallbacks(t *testing.T) {
 	t.Logf("%d hostile callbacks", len(hostile))
 }
 
-// Callbacks that are as they should be, and how their hosts are counted.
+// Allowed callbacks, and the hosts that limits count them for.
 func TestCallbacks(t *testing.T) {
 	g := &guard{}
 	for callback, want := range map[string]string{
@@ -95,7 +95,7 @@ func TestCallbacks(t *testing.T) {
 	}
 }
 
-// V4: what is opened is exactly what was named.
+// V4: AllowCallbacks allows exactly the addresses that it names.
 func TestV4_AllowCallbacks(t *testing.T) {
 	g := &guard{allow: []netip.Prefix{netip.MustParsePrefix("10.1.2.0/24"), netip.MustParsePrefix("fd12::/48"), netip.MustParsePrefix("127.0.0.1/32")}}
 	for addr, open := range map[string]bool{
@@ -117,8 +117,8 @@ func TestV4_AllowCallbacks(t *testing.T) {
 	}
 }
 
-// A nameServer answers with the addresses of names, those that are asked for
-// again with the next ones.
+// A nameServer answers with the addresses of names. Repeated queries get the next
+// addresses.
 type nameServer struct {
 	net.PacketConn
 	mu    sync.Mutex
@@ -137,10 +137,10 @@ func newNameServer(t *testing.T, names map[string][]string) *nameServer {
 	return s
 }
 
-// at returns the URL of a server on 127.0.0.1 by a name that leads there.
+// at returns the URL of a server on 127.0.0.1 by a name that resolves to it.
 func at(name, url string) string { return strings.Replace(url, "127.0.0.1", name, 1) }
 
-// resolver returns one that asks s alone.
+// resolver returns a resolver that queries s only.
 func (s *nameServer) resolver() *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "udp", s.LocalAddr().String())
@@ -194,7 +194,7 @@ func (s *nameServer) answer(query []byte) []byte {
 	return answer
 }
 
-// V3: a name that leads to a public address when it is looked at, and to 127.0.0.1
+// V3: a name that resolves to a public address when it is checked, and to 127.0.0.1
 // when it is dialled.
 func TestV3_Rebinding(t *testing.T) {
 	var reached atomic.Int64
@@ -216,7 +216,7 @@ func TestV3_Rebinding(t *testing.T) {
 			}
 			f := newFront(t, o)
 
-			// This is what anybody would have been told who looks first.
+			// The first query returns the public address.
 			addrs, err := o.Resolver.LookupNetIP(t.Context(), "ip4", "rebinds.example.")
 			if err != nil || len(addrs) != 1 || f.guard.addr(addrs[0]) != nil {
 				t.Fatal(addrs, err)
@@ -232,7 +232,7 @@ func TestV3_Rebinding(t *testing.T) {
 	}
 }
 
-// What a name leads to is judged like an address, each time.
+// The addresses of a name are checked like literal addresses, each time.
 func TestV1_V3_HostileNames(t *testing.T) {
 	names := map[string][]string{
 		"v4.example": {"127.0.0.1"}, "zero.example": {"0.0.0.0"}, "meta.example": {"169.254.169.254"}, "private.example": {"10.0.0.1"}, "nat.example": {"100.64.0.1"},
@@ -251,7 +251,7 @@ func TestV1_V3_HostileNames(t *testing.T) {
 	}
 }
 
-// V29: nothing of the environment, and certificates are checked.
+// V29: the transport ignores the environment, and verifies certificates.
 func TestV29_Transport(t *testing.T) {
 	var hits atomic.Int64
 	proxy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits.Add(1) }))
@@ -276,7 +276,7 @@ func TestV29_Transport(t *testing.T) {
 	}
 }
 
-// V30: a topic that is ours makes no callback good.
+// V30: a callback at one of our own topics is checked like any other.
 func TestV30_CallbacksOfOurTopics(t *testing.T) {
 	f := idleFront(t, Options{})
 	for _, callback := range []string{"http://169.254.169.254/", "http://10.0.0.1/", "http://[::1]/"} {
@@ -289,7 +289,7 @@ func TestV30_CallbacksOfOurTopics(t *testing.T) {
 	}
 }
 
-// V10: nothing of a callback's query, in what operators read.
+// V10: operators never see the query of a callback.
 func TestV10_Redaction(t *testing.T) {
 	for callback, want := range map[string]string{
 		"http://example.net/inbox":              "http://example.net/inbox",

@@ -15,13 +15,13 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// A gauge counts what is under way at a time.
+// A gauge counts concurrent operations.
 type gauge struct {
 	mu        sync.Mutex
 	now, most int
 }
 
-// enter counts one more, until leave is called.
+// enter counts one operation until leave is called.
 func (g *gauge) enter() (leave func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -40,8 +40,8 @@ func (g *gauge) highest() int {
 	return g.most
 }
 
-// Many ports of one host, or many IPv6 addresses of one network, are one host to
-// limits.
+// Limits count many ports of one host, or many IPv6 addresses of one network, as one
+// host.
 func TestV6_V8_PortsOfOneHost(t *testing.T) {
 	for _, format := range []string{"http://victim.example:%d/", "https://VICTIM.example:%d/", "http://93.184.215.14:%d/", "http://[2606:4700:0:7::%d]/"} {
 		f := idleFront(t, Options{Limits: Limits{Host: 3, HostPending: -1}})
@@ -57,7 +57,7 @@ func TestV6_V8_PortsOfOneHost(t *testing.T) {
 	}
 }
 
-// The same for what is under way at a time, of verifications and of deliveries.
+// The same for concurrent verifications and deliveries.
 func TestV6_V15_PerHostWhateverThePort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := deliveryOptions()

@@ -12,9 +12,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// What a callback refuses, or breaks off, over HTTP/2: what it cannot have looked at
-// is sent again at once and is no failure; whatever it may have taken and has not
-// answered is a failure, and is sent again as such.
+// If a callback refuses or aborts a request over HTTP/2 that it cannot have processed,
+// the request is sent again at once and is not a failure. If it may have processed the
+// request without answering, the attempt is a failure, and is retried as one.
 func TestWH43_WH46_V20_HTTP2(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer   func(c *frameConn, n int, stream uint32)
@@ -91,8 +91,8 @@ func TestWH43_WH46_V20_HTTP2(t *testing.T) {
 	}
 }
 
-// A callback that refuses every stream is not asked more often than a few times in
-// one attempt, which ends in time.
+// A callback that refuses every stream gets only a few requests in one attempt, which
+// ends in time.
 func TestV15_RefusesForEver(t *testing.T) {
 	needs.Time(t)
 	ca := newAuthority(t)
@@ -112,8 +112,8 @@ func TestV15_RefusesForEver(t *testing.T) {
 	}
 }
 
-// Over HTTP/2, too, a host has its places only, a request its time only, and one
-// that hangs is cut off alone.
+// Over HTTP/2, too, a host has a limited number of places, a request has a time limit,
+// and only a request that hangs is aborted.
 func TestV15_HTTP2(t *testing.T) {
 	ca := newAuthority(t)
 	var underWay gauge
@@ -159,8 +159,8 @@ func TestV15_HTTP2(t *testing.T) {
 	}
 }
 
-// V3: a connection that could serve for another name, by its certificate, does not
-// spare that name from being judged by where it leads.
+// V3: a connection whose certificate is also valid for another name is not reused for
+// it: the address of that name is still checked.
 func TestV3_HTTP2ConnectionsAreOfOneName(t *testing.T) {
 	ca := newAuthority(t)
 	c := newTLSCallback(t, ca.certificate("callback.example", "closed.example"), true, nil)
@@ -177,8 +177,8 @@ func TestV3_HTTP2ConnectionsAreOfOneName(t *testing.T) {
 	within(t, "the log says why", func() bool { return strings.Contains(f.log.String(), errForbidden.Error()+": 127.0.0.2") })
 }
 
-// A connection of HTTP/2 that has died without a word, as behind a router that has
-// forgotten it, is given up soon: the callback is reached over another.
+// If a connection of HTTP/2 dies silently, as behind a router that has forgotten it, it
+// is closed soon, and the callback is reached over a new one.
 func TestV20_DeadConnection(t *testing.T) {
 	ca := newAuthority(t)
 	c := newTLSCallback(t, ca.certificate("callback.example"), true, nil)

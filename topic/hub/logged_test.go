@@ -15,8 +15,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
 )
 
-// What an operator reads when a subscriber does not confirm, or is denied, and how
-// little of it strangers can make them read.
+// Operators see why a subscriber does not confirm or is denied, and strangers cannot
+// flood the log.
 func TestUnconfirmedAndDeniedAreLogged(t *testing.T) {
 	ask := func(h *Hub) {
 		h.verifyRequest(context.Background(), "test", pushlog.Request{Topic: testTopic, Callback: "http://example.net/in?" + testQuery, Lease: time.Hour})
@@ -73,7 +73,7 @@ func TestUnconfirmedAndDeniedAreLogged(t *testing.T) {
 	}
 }
 
-// A subscriber cannot correct AllowCallbacks, so the operator is told about it.
+// A subscriber cannot change AllowCallbacks, so the log tells the operator.
 func TestForbiddenCallbackIsLogged(t *testing.T) {
 	for _, callback := range []string{"http://10.0.0.1/in?" + testQuery, "http://localhost:9000/in?" + testQuery} {
 		f := idleFront(t, Options{AllowCallbacks: []netip.Prefix{}})

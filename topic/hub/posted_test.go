@@ -13,7 +13,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
 )
 
-// V11: nobody publishes from outside, with whatever they send.
+// V11: the hub does not accept notifications from outside, in any form.
 func TestV11_Posted(t *testing.T) {
 	f := newFront(t, Options{})
 	n := example(t)
@@ -34,7 +34,7 @@ func TestV11_Posted(t *testing.T) {
 	}
 }
 
-// V12: nothing is fetched because somebody says so.
+// V12: the hub fetches nothing on request.
 func TestV12_Ping(t *testing.T) {
 	f, s := newFront(t, Options{}), newSubscriber(t)
 	for _, params := range [][]string{{"hub.mode", "publish", "hub.url", s.URL}, {"hub.mode", "publish", "hub.topic", s.URL}, {"hub.mode", "publish"}} {
@@ -47,8 +47,8 @@ func TestV12_Ping(t *testing.T) {
 	}
 }
 
-// pipes is a net.Listener of connections in memory, which end in time in a
-// bubble too.
+// pipes is a net.Listener of connections in memory, whose deadlines also work in a
+// synctest bubble.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -60,8 +60,8 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { return nil }
 func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// V16: a body that does not come takes a connection for a bounded time, although
-// the server has no time-outs of its own.
+// V16: a body that never arrives occupies a connection for a bounded time, although the
+// server has no time-outs.
 func TestV16_SlowBodies(t *testing.T) {
 	for name, c := range map[string]struct {
 		mediaType, status string
