@@ -10,7 +10,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// TestQueueIsFair has one host with many claims and many with one: they take turns.
+// TestQueueIsFair: a host with many claims and many hosts with one take turns.
 func TestQueueIsFair(t *testing.T) {
 	q := newQueue(10, 2)
 	for i := range 100 {
@@ -33,7 +33,7 @@ func TestQueueIsFair(t *testing.T) {
 	}
 }
 
-// TestQueueLanes has all claims doubtful but one, which is not behind them.
+// TestQueueLanes: if all claims but one are doubtful, that one does not wait for them.
 func TestQueueLanes(t *testing.T) {
 	q := newQueue(10, 8)
 	for i := range 100 {
@@ -60,15 +60,15 @@ func TestQueueLanes(t *testing.T) {
 	}
 	for range 4 {
 		if q.take(now) == nil {
-			t.Fatal("doubtful claims have less than half the places of their host")
+			t.Fatal("doubtful claims get less than half the places of their host")
 		}
 	}
 	if q.take(now) != nil {
-		t.Error("doubtful claims have more than half the places of their host")
+		t.Error("doubtful claims get more than half the places of their host")
 	}
 }
 
-// TestSlowHost has a host be slow, and doubtful for that for a while.
+// TestSlowHost: a slow host is doubtful for a while.
 func TestSlowHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(10, 8)

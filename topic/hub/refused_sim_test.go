@@ -32,8 +32,8 @@ func answering(answer func(message int, since time.Duration) int) *world {
 	return w
 }
 
-// TestV18_SetAside has a subscriber refuse messages. Each case says what it has
-// accepted after some time, and which message is the last that was given up.
+// TestV18_SetAside has a subscriber refuse messages. Each case states the messages that
+// it has accepted after some time, and the last message that was given up.
 func TestV18_SetAside(t *testing.T) {
 	refuse := func(status int, refused ...int) func(int, time.Duration) int {
 		return func(message int, _ time.Duration) int {
@@ -120,8 +120,8 @@ func TestV18_SetAside(t *testing.T) {
 	}
 }
 
-// TestWH48_V18_GivenUp has one message of three fail: it is given up after three days, the
-// status says so, and the subscription and the other messages go on.
+// TestWH48_V18_GivenUp has one of three messages fail. It is given up after three days,
+// the status reports that, and the subscription and the other messages continue.
 func TestWH48_V18_GivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := answering(func(message int, _ time.Duration) int {
@@ -191,8 +191,8 @@ func TestWH48_PublishedWhileRefused(t *testing.T) {
 }
 
 // TestWH47_WH48_KeptForItsLease has every delivery fail until shortly before the lease ends. The
-// subscription is kept until then, each message is sent although all before have failed, and the
-// last is accepted. After the lease nothing is sent.
+// subscription is kept until then, each message is sent although all previous ones have failed,
+// and the last is accepted. After the lease nothing is sent.
 func TestWH47_WH48_KeptForItsLease(t *testing.T) {
 	const (
 		lease    = 24 * time.Hour

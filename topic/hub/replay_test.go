@@ -10,9 +10,9 @@ import (
 	destination "github.com/resourcesync-go/resourcesync/internal/subscriber"
 )
 
-// V21: somebody sends again what was delivered, with its signature. Nothing in it
-// but the body is signed, so that a subscriber takes it; but from and until are
-// signed with it, and tell a Destination that it has had this interval.
+// V21: somebody replays a delivered message with its signature. Only the body is
+// signed, so the subscriber accepts it, but from and until are part of the body, and
+// show a Destination that it has had this interval.
 func TestV21_Replay(t *testing.T) {
 	f := newFront(t, Options{})
 	n := example(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// times collects when something happened, since the first time.
+// times collects the times of events, since the first one.
 type times struct {
 	began time.Time
 	at    []time.Duration
@@ -29,7 +29,7 @@ func (t *times) note() {
 	t.at = append(t.at, time.Since(t.began))
 }
 
-// TestWH46_V17_RetriesDouble lets a callback fail for a day and a half.
+// TestWH46_V17_RetriesDouble has a callback fail for a day and a half.
 func TestWH46_V17_RetriesDouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tries times
@@ -59,8 +59,8 @@ func TestWH46_V17_RetriesDouble(t *testing.T) {
 	})
 }
 
-// TestV17_RetryAfter has a callback ask for a time, more than ours, less than ours,
-// and a ridiculous one.
+// TestV17_RetryAfter has a callback request a time: longer than ours, shorter, and
+// absurdly long.
 func TestV17_RetryAfter(t *testing.T) {
 	for asked, want := range map[string]time.Duration{"600": 10 * time.Minute, "1": time.Minute, "31536000": maxRetry} {
 		synctest.Test(t, func(t *testing.T) {
@@ -94,7 +94,8 @@ func answered(status int, h http.Header) *http.Response {
 	return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(""))}
 }
 
-// TestV15_Timeout has a callback that hangs cut off, and blamed.
+// TestV15_Timeout: an attempt to a hanging callback is aborted, and counts as a
+// failure.
 func TestV15_Timeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var took time.Duration
@@ -118,9 +119,9 @@ func TestV15_Timeout(t *testing.T) {
 	})
 }
 
-// TestV15_OneHostHangs has more subscribers at one host that hangs than claims are
-// held in memory. The others have their message at once, and the host never has
-// more than its places.
+// TestV15_OneHostHangs has more subscribers at one host that hangs than claims are held
+// in memory. The others get their message at once, and the host never has more than its
+// places.
 func TestV15_OneHostHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -170,7 +171,7 @@ func TestV15_OneHostHangs(t *testing.T) {
 }
 
 // TestChangedUnderWay renews a subscription with another secret, and ends another,
-// while messages are on their way to them.
+// while messages are being sent to them.
 func TestChangedUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got, ended []string
@@ -213,9 +214,9 @@ func TestChangedUnderWay(t *testing.T) {
 	})
 }
 
-// TestChangedUnderWayAndDeaf is the same with a connection that cannot be given up
-// once the message is on its way: nothing else is sent before it is through, and
-// what it has brought is not sent again.
+// TestChangedUnderWayAndDeaf is the same with a connection that cannot be aborted: no
+// other message is sent before the attempt has completed, and a delivered message is
+// not repeated.
 func TestChangedUnderWayAndDeaf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []string
@@ -253,8 +254,8 @@ func TestChangedUnderWayAndDeaf(t *testing.T) {
 	})
 }
 
-// TestAtOnce has messages follow each other closely: none waits for the progress
-// with the one before it to be saved.
+// TestAtOnce publishes messages in quick succession: none waits until the progress of
+// the previous one is saved.
 func TestAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var published, latest time.Time
@@ -279,8 +280,9 @@ func TestAtOnce(t *testing.T) {
 	})
 }
 
-// TestStop ends a hub while one callback answers slowly and another hangs: the one
-// is waited for, the other is cut off and not blamed, and all claims are released.
+// TestStop ends a hub while one callback answers slowly and another hangs. The hub
+// waits for the first, aborts the second without counting a failure, and releases all
+// claims.
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := pushlog.NewMemory()
@@ -327,8 +329,8 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// TestStoreFailsForAMinute has nothing sent meanwhile by who cannot be sure of its
-// claims; then all goes on.
+// TestStoreFailsForAMinute: while the store fails, a process that cannot be sure of its
+// claims sends nothing; then deliveries continue.
 func TestStoreFailsForAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sent times

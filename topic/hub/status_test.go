@@ -26,8 +26,8 @@ func (s *counting) Read(ctx context.Context, topic string, after int64, max, max
 	return s.Log.Read(ctx, topic, after, max, maxBytes)
 }
 
-// Who waits, and since when, of subscriptions at many places, is found by looking at
-// few messages.
+// The status finds the waiting subscriptions, and since when they wait, by reading few
+// messages, even if the subscriptions have many cursors.
 func TestStatusOfManyPlaces(t *testing.T) {
 	store := &counting{Log: pushlog.NewMemory()}
 	h := deliveryHub(t, store, deliveryOptions())

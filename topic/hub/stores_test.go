@@ -18,7 +18,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
-// Deliveries from the stores that outlast a process.
+// Deliveries from the durable stores.
 
 func TestV15_FanoutSQLite(t *testing.T)     { hub.FanoutFrom(t, sqliteStore(t)) }
 func TestV15_FanoutPostgres(t *testing.T)   { hub.FanoutFrom(t, postgresStore(t)) }

@@ -40,8 +40,8 @@ func TestWH2_Secret(t *testing.T) {
 	}
 }
 
-// The lease is the requested one, within bounds, and there always is one. A short
-// one is no way to have us work (V7).
+// The lease is the requested one, within bounds, and there always is one. Short ones
+// cannot cause much work (V7).
 func TestWH3_WH38_V7_Leases(t *testing.T) {
 	for _, c := range []struct {
 		asked string
@@ -100,7 +100,7 @@ func TestWH5_RS23_Unsubscribe(t *testing.T) {
 	}
 }
 
-// WH10, and the attacks by bodies.
+// WH10, and attacks by request bodies.
 func TestWH10_V13_V27_Forms(t *testing.T) {
 	f := idleFront(t, Options{})
 	good := url.Values{"hub.mode": {"subscribe"}, "hub.topic": {testTopic}, "hub.callback": {"http://127.0.0.1/"}}.Encode()
@@ -207,7 +207,7 @@ func TestWH14_UnknownParameters(t *testing.T) {
 	}
 }
 
-// Only the topics that are served, and only if every letter is theirs.
+// Only topics that are served, by their exact URI.
 func TestWH18_WH27_V28_Topics(t *testing.T) {
 	f := idleFront(t, Options{})
 	f.Register("https://other.example/t")
@@ -230,7 +230,7 @@ func TestWH18_WH27_V28_Topics(t *testing.T) {
 	}
 }
 
-// WH19: what is percent-encoded in the form is decoded, once.
+// WH19: percent-encoding of the form is decoded once.
 func TestWH19_Decoding(t *testing.T) {
 	f, s := newFront(t, Options{}), newSubscriber(t)
 	encode := func(s string) string {
@@ -252,8 +252,7 @@ func TestWH19_Decoding(t *testing.T) {
 	}
 }
 
-// What is not accepted is answered with an error that says what to do. That it is
-// plain text, do asserts each time.
+// Refused requests get an error with a remedy. Method do checks that it is plain text.
 func TestWH25_WH26_V25_Errors(t *testing.T) {
 	f := idleFront(t, Options{})
 	for _, c := range []struct {
@@ -278,7 +277,7 @@ func TestWH25_WH26_V25_Errors(t *testing.T) {
 	}
 }
 
-// The hub is where it says it is: nobody is sent elsewhere, whatever is asked for.
+// The hub never redirects, whatever the request.
 func TestWH29_NoRedirects(t *testing.T) {
 	f := idleFront(t, Options{})
 	form := url.Values{"hub.mode": {"subscribe"}, "hub.topic": {testTopic}, "hub.callback": {"http://127.0.0.1/"}}.Encode()
@@ -329,12 +328,12 @@ func TestV6_Limits(t *testing.T) {
 			t.Errorf("%s: %d %s", name, status, text)
 		}
 		if status, text := f.post("http://127.0.0.1/1"); status != 202 {
-			t.Errorf("%s: asking again is nothing more: %d %s", name, status, text)
+			t.Errorf("%s: a repeated request counts again: %d %s", name, status, text)
 		}
 	}
 }
 
-// By default what one host or client can leave pending is bounded.
+// By default, the pending requests of a host or a client are limited.
 func TestV6_DefaultLimits(t *testing.T) {
 	f := idleFront(t, Options{})
 	accepted := 0
@@ -358,8 +357,8 @@ func TestV6_DefaultLimits(t *testing.T) {
 	}
 }
 
-// What limits per client count by is the host's to say; otherwise it is the
-// connection's address.
+// The option Client decides what limits per client count by; by default, it is the
+// address of the connection.
 func TestClient(t *testing.T) {
 	real := func(r *http.Request) string { return r.Header.Get("X-Real-IP") }
 	for name, tt := range map[string]struct {

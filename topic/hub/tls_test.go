@@ -20,8 +20,8 @@ import (
 	"time"
 )
 
-// An authority is one that signs certificates for tests. The hub has no option to
-// trust one: trusted sets what only a test of this package can.
+// An authority signs certificates for tests. The hub has no option to trust one, so
+// trusted changes its fields.
 type authority struct {
 	t    *testing.T
 	cert *x509.Certificate
@@ -63,7 +63,7 @@ func (a *authority) sign(template, parent *x509.Certificate, key *ecdsa.PrivateK
 	return cert
 }
 
-// certificate returns one for a server with these names.
+// certificate returns a certificate for a server with these names.
 func (a *authority) certificate(names ...string) tls.Certificate {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -74,14 +74,14 @@ func (a *authority) certificate(names ...string) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{cert.Raw}, PrivateKey: key}
 }
 
-// trusted has h trust a.
+// trusted makes h trust a.
 func (a *authority) trusted(h *Hub) {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
 	h.transport.(*http.Transport).TLSClientConfig = &tls.Config{RootCAs: pool}
 }
 
-// A tlsCallback is a callback over TLS, with HTTP/2 or without. It confirms.
+// A tlsCallback is a callback over TLS, with HTTP/2 or without. It confirms requests.
 type tlsCallback struct {
 	*httptest.Server
 	answer http.HandlerFunc // to deliveries; nil: 204
@@ -136,8 +136,8 @@ func (c *tlsCallback) deliveries() []delivery {
 	return slices.Clone(c.got)
 }
 
-// named returns options with a resolver to whom names lead to 127.0.0.1, but for
-// those that are told otherwise.
+// named returns options with a resolver that returns the addresses in names, and
+// 127.0.0.1 for all other names.
 func named(t *testing.T, names map[string]string) Options {
 	all := map[string][]string{}
 	for _, name := range []string{"callback.example", "other.example"} {
@@ -149,8 +149,8 @@ func named(t *testing.T, names map[string]string) Options {
 	return Options{Resolver: newNameServer(t, all).resolver(), Retry: 20 * time.Millisecond}
 }
 
-// A callback over TLS, by its name: it is asked to confirm, and has its messages,
-// signed, over one connection.
+// A callback over TLS, by its name: it confirms, and gets its messages, signed, over
+// one connection.
 func TestWH53_V29_TLS(t *testing.T) {
 	for proto, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2.0": true} {
 		t.Run(proto, func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestWH53_V29_TLS(t *testing.T) {
 	}
 }
 
-// A certificate that does not prove the name is refused, and operators are told.
+// A certificate that does not prove the name is refused, and operators see why.
 func TestV10_V29_WrongCertificates(t *testing.T) {
 	ca, stranger := newAuthority(t), newAuthority(t)
 	for name, test := range map[string]struct {
@@ -202,7 +202,7 @@ func TestV10_V29_WrongCertificates(t *testing.T) {
 				f := idleFront(t, named(t, nil))
 				ca.trusted(f.Hub)
 				callback := at("callback.example", c.URL) + "/?" + testQuery
-				// One was verified while the certificate was good.
+				// The subscription was verified while the certificate was valid.
 				f.subscribed(callback, testSecret)
 				f.run()
 				f.accepted(callback+"&new", "hub.secret", testSecret)
@@ -210,7 +210,7 @@ func TestV10_V29_WrongCertificates(t *testing.T) {
 					t.Errorf("%d were not verified", n)
 				}
 				if log := f.log.String(); !strings.Contains(log, test.why) {
-					t.Errorf("the log has nothing of %q:\n%s", test.why, log)
+					t.Errorf("the log lacks %q:\n%s", test.why, log)
 				}
 				publish(t, f.Hub, "message")
 				within(t, "a delivery that has failed", func() bool { return f.deliveryTotals.Load().Unanswered > 1 })
@@ -232,8 +232,8 @@ func TestV10_V29_WrongCertificates(t *testing.T) {
 	}
 }
 
-// V10: an answer that is none, with our request in it, as servers of other protocols
-// give.
+// V10: an invalid response that repeats our request, as servers of other protocols
+// send.
 func TestV10_EchoedRequest(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
@@ -275,7 +275,7 @@ func TestV10_EchoedRequest(t *testing.T) {
 	}
 }
 
-// V14: an answer over HTTP/2 fills no memory before it is read.
+// V14: a response over HTTP/2 does not fill memory before it is read.
 func TestV14_EndlessAnswerHTTP2(t *testing.T) {
 	ca := newAuthority(t)
 	sent := make(chan int, 1)
@@ -295,7 +295,7 @@ func TestV14_EndlessAnswerHTTP2(t *testing.T) {
 	f.run()
 	publish(t, f.Hub, "message")
 	if n := <-sent; n > 64<<10 {
-		t.Errorf("%d bytes of an answer were taken", n)
+		t.Errorf("%d bytes of a response were read", n)
 	}
 	within(t, "the message is delivered", func() bool { return f.deliveryTotals.Load().Delivered == 1 })
 }

@@ -31,7 +31,7 @@ func hangs(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// request keeps a request to subscribe in a store.
+// request stores a request to subscribe.
 func request(t *testing.T, store pushlog.Log, callback string) {
 	t.Helper()
 	err := store.Request(t.Context(), pushlog.Request{Topic: testTopic, Callback: callback, Host: "example.net", Lease: time.Hour, Made: time.Now()}, pushlog.Limits{})
@@ -40,8 +40,8 @@ func request(t *testing.T, store pushlog.Log, callback string) {
 	}
 }
 
-// bubble runs a hub on store, with callbacks answered by answer, until the
-// function that it returns is called.
+// bubble runs a hub on store until the returned function is called. answer answers in
+// place of callbacks.
 func bubble(t *testing.T, store pushlog.Log, answer transport) (stop func()) {
 	t.Helper()
 	h, err := New(testHub, logtest.Seal(store), &Options{Logger: slog.New(slog.DiscardHandler)})
@@ -72,8 +72,7 @@ func count(t *testing.T, store pushlog.Log) (n int) {
 	return n
 }
 
-// What was accepted is verified although the process that had begun with it has
-// died.
+// An accepted request is verified even if the process that began to verify it has died.
 func TestRequestsSurviveCrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := pushlog.NewMemory()
@@ -94,8 +93,8 @@ func TestRequestsSurviveCrash(t *testing.T) {
 	})
 }
 
-// Run ends within the grace given to callbacks, and what they have not answered is
-// asked again by the next process.
+// Run ends within the grace period of callbacks, and the next process repeats the
+// requests that they have not answered.
 func TestRunEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := pushlog.NewMemory()
@@ -116,8 +115,8 @@ func TestRunEnds(t *testing.T) {
 	})
 }
 
-// More requests than can be held, of a host that hangs, do not keep those of others
-// from being verified.
+// More requests for a hanging host than can be held do not keep requests for other
+// hosts from being verified.
 func TestHangingFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := pushlog.NewMemory()
@@ -159,8 +158,8 @@ func TestHangingFlood(t *testing.T) {
 	})
 }
 
-// One client that names many hosts that hang does not keep others from being
-// verified.
+// A client that names many hanging hosts does not keep the requests of others from
+// being verified.
 func TestHangingClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := pushlog.NewMemory()
@@ -189,7 +188,7 @@ func TestHangingClient(t *testing.T) {
 	})
 }
 
-// A store that fails for a while is only a delay.
+// A store that fails for a while only delays requests.
 func TestStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &failing{Log: pushlog.NewMemory()}
@@ -206,7 +205,7 @@ func TestStoreFails(t *testing.T) {
 	})
 }
 
-// failing is a Store that can be made to fail.
+// failing is a Store that fails on demand.
 type failing struct {
 	pushlog.Log
 	mu    sync.Mutex

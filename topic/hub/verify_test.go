@@ -57,7 +57,7 @@ func TestWH15_LateConfirmation(t *testing.T) {
 	}
 }
 
-// Whatever somebody asks in the name of another, it counts only once it is verified.
+// A request in the name of another has no effect before it is verified.
 func TestWH16_V9_NothingBeforeVerification(t *testing.T) {
 	f, s := newFront(t, Options{}), newSubscriber(t)
 	f.accepted(s.URL, "hub.secret", "mine", "hub.lease_seconds", "4000")
@@ -81,8 +81,8 @@ func TestWH16_V9_NothingBeforeVerification(t *testing.T) {
 	}
 }
 
-// Whatever is not 2xx with the challenge changes nothing, and is not asked again
-// (V6). WH34 is about the status, WH35 about the body.
+// Any response but 2xx with the challenge changes nothing, and is not repeated (V6).
+// WH34 is about the status, WH35 about the body.
 func TestWH17_WH34_WH35_RS19_FailedVerification(t *testing.T) {
 	status := func(code int) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -155,7 +155,7 @@ func TestWH17_WH34_WH35_RS19_FailedVerification(t *testing.T) {
 			if got := f.requestTotals.Load().Unverified; got != 3 {
 				t.Errorf("%d were not verified", got)
 			}
-			// A fourth request, and none of the others is made again.
+			// A fourth request. None of the others is repeated.
 			f.accepted(callback, "hub.mode", "unsubscribe")
 			if n := len(s.challenges(t)); n != 5 {
 				t.Errorf("asked %d times for 5 requests", n)
@@ -169,7 +169,7 @@ func TestWH17_WH34_WH35_RS19_FailedVerification(t *testing.T) {
 	})
 }
 
-// The callback is used to the byte, and what is added comes after what is there.
+// The callback is not changed by a byte, and parameters are appended to its query.
 func TestWH20_WH21_WH53_QueryKept(t *testing.T) {
 	f, s := newFront(t, Options{}), newSubscriber(t)
 	for _, path := range []string{
@@ -194,8 +194,8 @@ func TestWH20_WH21_WH53_QueryKept(t *testing.T) {
 	}
 }
 
-// The answer comes before the subscriber is asked, and is the same whatever comes of
-// it.
+// The response is sent before the subscriber is asked, and does not depend on the
+// result.
 func TestWH28_AnswerDoesNotWait(t *testing.T) {
 	f, s := newFront(t, Options{}), newSubscriber(t)
 	release := make(chan struct{})
@@ -209,7 +209,7 @@ func TestWH28_AnswerDoesNotWait(t *testing.T) {
 	within(t, "a subscriber that is asked", func() bool { return len(s.requests()) == 1 })
 }
 
-// What a subscriber is asked.
+// Checks the request that verifies intent.
 func TestWH30_WH32_WH33_WH51_Verification(t *testing.T) {
 	f, s := newFront(t, Options{}), newSubscriber(t)
 	before := time.Now()
@@ -247,8 +247,7 @@ func TestWH36_RS19_Any2xx(t *testing.T) {
 	}
 }
 
-// At least 128 bits, of an alphabet that is nothing but letters and digits (V25),
-// each once.
+// At least 128 bits, of letters and digits only (V25), and unique.
 func TestWH52_V25_Challenges(t *testing.T) {
 	f, s := newFront(t, Options{}), newSubscriber(t)
 	seen := map[string]bool{}
@@ -262,7 +261,7 @@ func TestWH52_V25_Challenges(t *testing.T) {
 	}
 }
 
-// V15: a host that hangs holds up nobody but itself.
+// V15: a hanging host delays only itself.
 func TestV15_HangingHosts(t *testing.T) {
 	ns := newNameServer(t, map[string][]string{"slow.example": {"127.0.0.1"}, "quick.example": {"127.0.0.1"}})
 	f, slow, quick := newFront(t, Options{Resolver: ns.resolver()}), newSubscriber(t), newSubscriber(t)

@@ -20,8 +20,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/linkheader"
 )
 
-// The rows of WebSub that concern deliveries. WH37 is tested here as far as sending
-// goes.
+// The rows of WebSub that concern deliveries. WH37 is tested here for deliveries only.
 
 func TestWH6_ContentTypeOfTheTopic(t *testing.T) {
 	d := once(t, "/", "", deliveryOptions())
@@ -30,8 +29,8 @@ func TestWH6_ContentTypeOfTheTopic(t *testing.T) {
 	}
 }
 
-// WH7 is a liberty that is not taken: whole messages are delivered, however little
-// they differ from the one before.
+// WH7: the hub does not use the freedom to send differences; it delivers whole
+// messages, however little they differ from the previous one.
 func TestWH7_NoDifferences(t *testing.T) {
 	store := pushlog.NewMemory()
 	h := deliveryHub(t, store, deliveryOptions())
@@ -122,8 +121,8 @@ func TestWH40_WH41_WH42_RS20_LinksInOneHeader(t *testing.T) {
 	}
 }
 
-// TestWH43_RS21_V5_OnlySuccessIsSuccess has each status answered once, and the
-// message sent again exactly after those that are no success.
+// TestWH43_RS21_V5_OnlySuccessIsSuccess answers with each status once. The message is
+// sent again exactly after statuses that are not success.
 func TestWH43_RS21_V5_OnlySuccessIsSuccess(t *testing.T) {
 	store := pushlog.NewMemory()
 	h := deliveryHub(t, store, deliveryOptions())
@@ -229,7 +228,7 @@ func TestWH45_V14_AnswerIsIgnored(t *testing.T) {
 	}
 }
 
-// TestWH46_Retries is TestWH46_V17_RetriesDouble with real answers.
+// TestWH46_Retries is TestWH46_V17_RetriesDouble with real responses.
 func TestWH46_Retries(t *testing.T) {
 	store := pushlog.NewMemory()
 	h := deliveryHub(t, store, deliveryOptions())
@@ -281,7 +280,8 @@ func TestWH49_WH50_WH54_V23_SignatureOfTheBody(t *testing.T) {
 	}
 }
 
-// TestV19_MessageIDIsStable has a message fail, and sent again by another hub.
+// TestV19_MessageIDIsStable: a message that fails and is sent again by another hub
+// keeps its ID.
 func TestV19_MessageIDIsStable(t *testing.T) {
 	store := pushlog.NewMemory()
 	c := newCallback(t, func(w http.ResponseWriter, r *http.Request, n int) {
@@ -305,8 +305,8 @@ func TestV19_MessageIDIsStable(t *testing.T) {
 	}
 }
 
-// TestClosingConnection has a callback close connections between messages, as
-// servers do: that is no failure.
+// TestClosingConnection: a callback that closes connections between messages, as
+// servers do, is not a failure.
 func TestClosingConnection(t *testing.T) {
 	store := pushlog.NewMemory()
 	o := deliveryOptions()
@@ -322,7 +322,7 @@ func TestClosingConnection(t *testing.T) {
 	}
 }
 
-// TestNothingLeaks ends a hub that has had connections of all sorts.
+// TestNothingLeaks: a hub that has had all sorts of connections leaves nothing behind.
 func TestNothingLeaks(t *testing.T) {
 	store := pushlog.NewMemory()
 	o := deliveryOptions()

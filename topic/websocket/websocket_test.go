@@ -89,7 +89,7 @@ func newSite(t *testing.T, opts *rswebsocket.Options) *site {
 	return nil
 }
 
-// notify puts a notification into the log.
+// notify appends a notification to the log.
 func (s *site) notify(uri, body string) {
 	s.t.Helper()
 	ctx := s.t.Context()
@@ -130,7 +130,7 @@ func (s *site) clients(n int) {
 	}
 }
 
-// read reads one message, which must be a text.
+// read reads one message, which must be of type text.
 func (s *site) read(conn *websocket.Conn) string {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), needs.Patience)
@@ -227,8 +227,8 @@ func TestClientsAreBounded(t *testing.T) {
 	s.dial(changes)
 }
 
-// TestEachClientIsBounded: one client that takes all it can get leaves room for the
-// others, and its place is free when it goes.
+// TestEachClientIsBounded: a client that opens as many connections as it can leaves
+// room for others, and its places are free when it leaves.
 func TestEachClientIsBounded(t *testing.T) {
 	s := newSite(t, &rswebsocket.Options{PerClient: 2, Client: func(r *http.Request) string { return r.Header.Get("X-From") }})
 	from := func(who string) *websocket.DialOptions {
@@ -259,7 +259,7 @@ func TestEachClientIsBounded(t *testing.T) {
 	s.clients(3)
 }
 
-// TestAddressIsTheClient: without Client, connections are told apart by address.
+// TestAddressIsTheClient: without Client, the address distinguishes clients.
 func TestAddressIsTheClient(t *testing.T) {
 	s := newSite(t, &rswebsocket.Options{PerClient: 1})
 	s.dial(changes)
@@ -314,8 +314,8 @@ func TestClientsMayNotSpeak(t *testing.T) {
 	s.clients(0)
 }
 
-// TestUnfinishedMessages has clients that begin a message and send no more. Their connections
-// end when they do not answer a ping, and leave nothing.
+// TestUnfinishedMessages has clients that begin a message and never complete it. Their
+// connections end when they do not answer a ping, and leave nothing behind.
 func TestUnfinishedMessages(t *testing.T) {
 	for name, frames := range map[string]string{
 		"of 64 KiB":           "\x81\xff\x00\x00\x00\x00\x00\x01\x00\x00mask",
