@@ -23,8 +23,9 @@ const auditBatch = 500
 // their URIs, so it reads the members in that order beside them. An entry out of this order
 // costs additional statements.
 type Audit struct {
-	// Partial means that some changes could not be read, or that a cache has sent an old list of them. Then an entry that the copy does not show is
-	// undecided: a change that was not read can have replaced it.
+	// Partial means that some changes could not be read, or that a cache has sent an old list of
+	// them. Then an entry that the copy does not show is undecided: a change that was not read
+	// can have replaced it.
 	Partial bool
 
 	s     *State
