@@ -64,10 +64,14 @@ func (s *State) NoteMissing(set string, baseline int64, at time.Time) error {
 }
 
 // AskUnlisted notes questions about the resources of a set that a baseline, complete up to at, has not seen, and that
-// changed after at and not after until, which is zero if it is not known: the changes that can be read begin then.
+// changed after at and not after until, which is zero if it is not known: the changes that can be read begin then. Noted
+// changes of such resources become questions as well. If at is zero, the baseline has noted the resources as deleted.
 func (s *State) AskUnlisted(set string, baseline int64, at, until time.Time) (noted int64, err error) {
-	if at.IsZero() {
-		return 0, nil
+	err = s.exec(`UPDATE pending SET doubt = ?1, package = 0, attempts = 0
+		WHERE sets = ?2 AND seen < ?3 AND change != 'deleted' AND doubt != ?1 AND datetime > ?4 AND (?5 = 0 OR datetime <= ?5)`,
+		DoubtDeletion, set, baseline, nanos(at), nanos(until))
+	if err != nil || at.IsZero() {
+		return 0, err
 	}
 	err = s.exec(`INSERT OR IGNORE INTO pending (uri, sets, list, seen, change, datetime, lastmod, length, hashes, type, encoding, links, doubt)
 		SELECT uri, sets, list, seen, 'updated', 0, lastmod, ?1, '', '', '', '', ?2 FROM resource
