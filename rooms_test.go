@@ -41,7 +41,7 @@ var rooms = map[string][]string{
 	"internal/document": {
 		"package.go", "digest.go", "kinds.go", "capabilitylist.go", "resourcedump.go", "description.go",
 		"states.go", "changedump.go", "archive.go", "manifest.go", "changelist.go", "memento.go",
-		"parts.go", "report.go", "resourcelist.go", "site.go", "routes.go", "target.go",
+		"window.go", "parts.go", "report.go", "resourcelist.go", "site.go", "routes.go", "target.go",
 		"kind.go", "state.go", "record.go", "set.go", "about.go",
 	},
 	"internal/view": {

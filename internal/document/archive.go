@@ -69,7 +69,7 @@ func renderArchive(ctx context.Context, t Target, _ *State, b *render.Body) erro
 	}
 	if t.Kind.Parent == "" {
 		b.Head = t.head(true)
-		for _, p := range pages {
+		for _, p := range render.Listed(b, pages, false) {
 			if err := t.addPart(b, partition.FormatTime(time.UnixMicro(p.From)), &rsxml.Entry{}); err != nil {
 				return err
 			}
@@ -179,9 +179,9 @@ func renderArchivePage(ctx context.Context, t Target, b *render.Body, page parti
 			Metadata: rsxml.Metadata{At: snapshot.At, Completed: snapshot.Completed, From: snapshot.Interval.From, Until: snapshot.Interval.Until},
 		})
 		if !fits {
-			return fmt.Errorf("a page of the %s of set %q has outgrown the limits of a document: lower PageSize", t.Kind.Capability, t.Set.Name)
+			return b.Full(fmt.Errorf("a page of the %s of set %q has outgrown the limits of a document: lower PageSize", t.Kind.Capability, t.Set.Name))
 		}
 	}
-	t.Set.report(left, b.Fields)
+	t.Set.report(b, left)
 	return nil
 }

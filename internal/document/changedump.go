@@ -65,7 +65,7 @@ func (t Target) dumpMoved() error {
 // listChangePackages writes a Change Dump of the packages of iv into b.
 func listChangePackages(ctx context.Context, t Target, b *render.Body, iv resourcesync.Interval, listed []resourcesync.Interval) error {
 	b.Head = changeHead(t, false, iv)
-	for _, p := range listed {
+	for _, p := range render.Listed(b, listed, true) {
 		length, err := t.Set.ChangePackageLength(ctx, p)
 		if err != nil {
 			return err
@@ -73,7 +73,7 @@ func listChangePackages(ctx context.Context, t Target, b *render.Body, iv resour
 		e := t.Set.packageEntry(KindChangePackage, packages.Name(p))
 		e.Metadata.From, e.Metadata.Until, e.Metadata.Length = p.From, p.Until, length
 		if !b.Add(e) {
-			return fmt.Errorf("the Change Dump of set %q has outgrown the limits of a document: raise PackageSize", t.Set.Name)
+			return b.Full(fmt.Errorf("the Change Dump of set %q has outgrown the limits of a document: raise PackageSize", t.Set.Name))
 		}
 	}
 	return nil

@@ -59,7 +59,7 @@ func renderChangeIndex(t Target, b *render.Body, windows []resourcesync.Interval
 	windows = windows[max(0, len(windows)-rsxml.MaxEntries):]
 	b.Head = changeHead(t, true, resourcesync.Interval{From: windows[0].From})
 	b.Head.Links = append(b.Head.Links, links...)
-	for _, iv := range windows {
+	for _, iv := range render.Listed(b, windows, true) {
 		e := &rsxml.Entry{Metadata: rsxml.Metadata{From: iv.From, Until: iv.Until}}
 		if err := t.addPart(b, partition.FormatTime(iv.From), e); err != nil {
 			return err
@@ -105,7 +105,7 @@ func renderChangeWindow(ctx context.Context, t Target, st *State, b *render.Body
 // is closed if iv is.
 func renderChanges(ctx context.Context, t Target, st *State, b *render.Body, r Record, iv resourcesync.Interval) error {
 	last, err := listChanges(ctx, t, r, iv, b, t.Set.withVersions())
-	if errors.Is(err, ErrMoved) && t.Set.Memento {
+	if errors.Is(err, ErrMoved) && t.Set.Memento && b.Window == nil {
 		// The journal was divided by the size of entries without links to
 		// versions, and this list has no space for them.
 		b.Free()
@@ -135,7 +135,11 @@ func listChanges(ctx context.Context, t Target, r Record, iv resourcesync.Interv
 		last = c.Datetime
 		left.Add(c.Resource.Key, c.Resource.URI, err)
 	}
-	for c, err := range r.Changes(ctx, iv, omit) {
+	changes := r.Changes(ctx, iv, omit)
+	if b.Window != nil {
+		changes = newestFirst(ctx, t, r, iv, b.Window)
+	}
+	for c, err := range changes {
 		if err != nil {
 			return last, err
 		}
@@ -145,7 +149,7 @@ func listChanges(ctx context.Context, t Target, r Record, iv resourcesync.Interv
 			complete(&c, e)
 		}
 		if !b.Add(e) {
-			return last, ErrMoved
+			return last, b.Full(ErrMoved)
 		}
 	}
 	// Changes that were dropped meanwhile may be missing.
@@ -156,7 +160,7 @@ func listChanges(ctx context.Context, t Target, r Record, iv resourcesync.Interv
 	if since.After(iv.From) {
 		return last, ErrMoved
 	}
-	t.Set.report(left, b.Fields)
+	t.Set.report(b, left)
 	return last, nil
 }
 
@@ -194,7 +198,8 @@ func renderArchivedWindow(ctx context.Context, t Target, st *State, b *render.Bo
 	if !found {
 		return gone
 	}
-	err = renderChanges(ctx, t, st, b, ChangeArchive{a}, windows[i])
+	st.record = ChangeArchive{a}
+	err = renderChanges(ctx, t, st, b, st.record, windows[i])
 	if errors.Is(err, ErrMoved) {
 		return gone
 	}

@@ -20,7 +20,7 @@ const maxUpdates = 3
 // The result shows one state: the parts are the same before and after they are read. Reading
 // everything takes one range of the provider, which shows one state anyway.
 func (l *lister) listParts(ctx context.Context) error {
-	if l.t.Set.partStater == nil || l.pack != nil || !l.st.Kept() || l.st.Modified.IsZero() {
+	if l.t.Set.partStater == nil || l.body.Window != nil || l.pack != nil || !l.st.Kept() || l.st.Modified.IsZero() {
 		return l.listAll(ctx)
 	}
 	parts, err := l.parts(ctx)

@@ -10,9 +10,13 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/render"
 )
 
-// report counts the entries and the fields that a document of st omits, and logs the
-// first of each.
-func (st *Set) report(entries, fields render.Omitted) {
+// report counts the entries and the fields that the document b of st omits, and logs the
+// first of each. A page reports nothing: its document does.
+func (st *Set) report(b *render.Body, entries render.Omitted) {
+	if b.Window != nil {
+		return
+	}
+	fields := b.Fields
 	if entries.N > 0 {
 		st.LeftOut.Add(uint64(entries.N))
 		st.logOmitted(&entries, "resources are omitted: a document cannot hold their URIs")

@@ -198,9 +198,7 @@ func renderPackages(ctx context.Context, t Target, st *State, b *render.Body) er
 	b.Head = resourceHead(t, false, at)
 	r, _ := t.DumpRange()
 	ranges, _ := st.Partition.BeginningIn(r)
-	i := -1
-	for r := range ranges {
-		i++
+	for i, r := range render.Listed(b, slices.Collect(ranges), false) {
 		stats, err := t.Set.statsIn(ctx, st, i, r)
 		if err != nil {
 			return err
@@ -209,7 +207,7 @@ func renderPackages(ctx context.Context, t Target, st *State, b *render.Body) er
 			at = stats.At
 		}
 		if !b.Add(t.Set.dumpEntry(r, stats)) {
-			return &Gone{Index: t.URL(KindResourceDump, ""), Reason: "more packages begin in the range than a document can hold"}
+			return b.Full(&Gone{Index: t.URL(KindResourceDump, ""), Reason: "more packages begin in the range than a document can hold"})
 		}
 	}
 	t.Set.ResourcePackages.Keep(st.Partition)

@@ -60,14 +60,16 @@ func renderResourceList(ctx context.Context, t Target, st *State, b *render.Body
 
 func renderRangeIndex(t Target, at time.Time, cuts []resourcesync.Cut, b *render.Body) error {
 	b.Head = resourceHead(t, true, at)
-	i := 0
-	for r := range partition.Ranges(cuts, "") {
+	for i, c := range render.Listed(b, cuts, false) {
+		r := resourcesync.Range{To: c.Key}
+		if i > 0 {
+			r.From = cuts[i-1].Key
+		}
 		// There is no at: the at of the index applies to the page, and the page's
 		// own newest change is earlier (section 10.2).
-		if err := t.addPart(b, partition.FormatRange(r), &rsxml.Entry{LastMod: cuts[i].Newest}); err != nil {
+		if err := t.addPart(b, partition.FormatRange(r), &rsxml.Entry{LastMod: c.Newest}); err != nil {
 			return err
 		}
-		i++
 	}
 	return nil
 }
@@ -76,7 +78,7 @@ func renderRangeIndex(t Target, at time.Time, cuts []resourcesync.Cut, b *render
 func (t Target) addPart(b *render.Body, part string, e *rsxml.Entry) error {
 	e.Loc = t.URL(t.Kind.Parts, part)
 	if !b.Add(e) {
-		return fmt.Errorf("the index of the %s of set %q has outgrown the limits of a document: raise PageSize", t.Kind.Name, t.Set.Name)
+		return b.Full(fmt.Errorf("the index of the %s of set %q has outgrown the limits of a document: raise PageSize", t.Kind.Name, t.Set.Name))
 	}
 	return nil
 }
@@ -101,7 +103,7 @@ func listResources(ctx context.Context, t Target, st *State, b *render.Body, lim
 	if err := l.listParts(ctx); err != nil {
 		return err
 	}
-	t.Set.report(l.left, b.Fields)
+	t.Set.report(b, l.left)
 	b.Head = resourceHead(t, false, l.at)
 	return nil
 }
@@ -152,7 +154,7 @@ func (l *lister) list(ctx context.Context, keys resourcesync.Range) error {
 		e.Metadata.Path = path
 		l.last = res.Key
 		if !l.body.AddKey(res.Key, e) || l.body.Entries > l.limit {
-			return errOutgrown
+			return l.body.Full(errOutgrown)
 		}
 	}
 	return nil

@@ -28,6 +28,10 @@ type State struct {
 	// Last-Modified. It is zero if unknown.
 	Modified time.Time
 
+	// Count is the number of resources that the document shows or whose lists it lists. It is
+	// negative if unknown.
+	Count int64
+
 	// Last is the datetime of the newest change in a Change List, or its from if it has none.
 	// Covered is the interval of the Change List.
 	Last    time.Time
@@ -68,8 +72,13 @@ func (st *State) Kept() bool { return st.closed || st.Version != "" }
 // Immutable reports whether the document never changes: whether it is closed, and not of an
 // archive, from which changes can be erased.
 func (st *State) Immutable() bool {
+	return st.closed && !st.Archived()
+}
+
+// Archived reports whether the document shows changes that the journal no longer has.
+func (st *State) Archived() bool {
 	_, archived := st.record.(ChangeArchive)
-	return st.closed && !archived
+	return archived
 }
 
 // Dated reports whether Last-Modified identifies this state. The header counts in seconds, so
@@ -99,7 +108,11 @@ func PartitionState(p *partition.Partition, was *State) *State {
 		return was
 	}
 	// There is no Last-Modified, because a partition has no time.
-	return &State{Version: fmt.Sprint("partition ", p.Number), Partition: p}
+	st := &State{Version: fmt.Sprint("partition ", p.Number), Partition: p}
+	for i := range p.Cuts { // zero in all if unknown
+		st.Count += int64(p.Cuts[i].Count)
+	}
+	return st
 }
 
 // ErrMoved means that the state of a document has changed while it was rendered.

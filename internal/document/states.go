@@ -35,6 +35,9 @@ func (st *Set) ResourceState(ctx context.Context, keys resourcesync.Range, was *
 		return was, nil
 	}
 	now := newResourceState(keys, stat)
+	if st.Stater == nil {
+		now.Count = -1
+	}
 	now.whole.Store(&whole.Version)
 	return now, nil
 }
@@ -49,7 +52,7 @@ func newResourceState(keys resourcesync.Range, stat resourcesync.Stat) *State {
 }
 
 func newState(stat resourcesync.Stat) *State {
-	st := &State{Version: stat.Version, Modified: stat.LastModified}
+	st := &State{Version: stat.Version, Modified: stat.LastModified, Count: stat.Count}
 	st.whole.Store(&st.Version)
 	return st
 }

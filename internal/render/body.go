@@ -45,6 +45,10 @@ type Body struct {
 	// entries are then not written.
 	Written []byte
 
+	// Window, if it is not nil, gets the entries, which are then not written. Text must not be
+	// called then.
+	Window *Window
+
 	// SizeOnly discards the text of the entries. Text must not be called then.
 	SizeOnly bool
 
@@ -60,7 +64,7 @@ type Body struct {
 }
 
 // Add appends an entry and reports whether the document is still within the limits of
-// the format. If not, e is the first entry that does not fit.
+// the format, or of its window. If not, e is the first entry that does not fit.
 func (b *Body) Add(e *rsxml.Entry) (fits bool) { return b.add("", e) }
 
 // AddKey is Add for an entry with a key. If all entries of a document have keys, which
@@ -74,6 +78,9 @@ func (b *Body) AddKey(key string, e *rsxml.Entry) (fits bool) {
 }
 
 func (b *Body) add(key string, e *rsxml.Entry) (fits bool) {
+	if b.Window != nil {
+		return b.Window.take(b.Head, key, e)
+	}
 	if b.last == nil {
 		b.last = &piece{Segment: Segment{Key: strings.Clone(key)}, text: chunks.Get().(*chunk)}
 		b.pieces = append(b.pieces, b.last)
