@@ -45,7 +45,7 @@ var rooms = map[string][]string{
 		"kind.go", "state.go", "record.go", "set.go", "about.go",
 	},
 	"internal/view": {
-		"pages.go", "recent.go", "channels.go", "harvest.go", "changes.go", "lists.go", "search.go",
+		"pages.go", "recent.go", "channels.go", "harvest.go", "list.go", "tables.go", "search.go",
 		"sets.go", "facts.go", "view.go",
 	},
 	"internal/framework": {

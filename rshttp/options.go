@@ -197,8 +197,8 @@ type Pages struct {
 
 	// Templates has files that replace the built-in ones with the same names: layout.html
 	// (what all pages have around them), style.css, script.js, _parts.html and parts.html
-	// (what several pages use), and the pages source.html, set.html, list.html,
-	// resources.html, changes.html, channel.html and error.html. Their data may change with
+	// (what several pages use), and the pages source.html, set.html, list.html (all lists of
+	// resources, changes and documents), channel.html and error.html. Their data may change with
 	// each version. [New] fails if a file has a fault, or a name that replaces none. If nil,
 	// the built-in ones are used.
 	Templates fs.FS

@@ -49,7 +49,7 @@ func (q request) servePage() error {
 	}
 	ctx, cancel := context.WithTimeout(q.r.Context(), max(q.options.Limits.Wait, 0)+2*q.options.Limits.RenderTimeout)
 	defer cancel()
-	result, err := q.requests.Of(true).Do(ctx, v.Here(v.After, v.Sort), admission.Job{
+	result, err := q.requests.Of(true).Do(ctx, v.Here(v.After), admission.Job{
 		Begin: func(ctx context.Context) error { return q.renderings.AcquireWithin(ctx, q.options.Limits.Wait, true) },
 		Work: func(ctx context.Context) (any, error) {
 			defer q.renderings.Release(true)

@@ -44,7 +44,7 @@ func (st *Set) DumpParts(dump *packages.ChangeDump) []resourcesync.Interval {
 }
 
 func renderChangeDumpPart(ctx context.Context, t Target, st *State, b *render.Body) error {
-	part, err := t.Window(t.Set.DumpParts(st.Dump))
+	part, err := t.window(t.Set.DumpParts(st.Dump))
 	if err == nil {
 		if !part.Open() {
 			st.close(versionJournal{Journal{t.Set}}, part, time.Time{})
@@ -66,7 +66,7 @@ func (t Target) dumpMoved() error {
 func listChangePackages(ctx context.Context, t Target, b *render.Body, iv resourcesync.Interval, listed []resourcesync.Interval) error {
 	b.Head = changeHead(t, false, iv)
 	for _, p := range render.Listed(b, listed, true) {
-		length, err := t.Set.ChangePackageLength(ctx, p)
+		length, err := t.Set.changePackageLength(ctx, p)
 		if err != nil {
 			return err
 		}
@@ -79,9 +79,9 @@ func listChangePackages(ctx context.Context, t Target, b *render.Body, iv resour
 	return nil
 }
 
-// ChangePackageLength returns the length of a package. It is unknown if the length of a
+// changePackageLength returns the length of a package. It is unknown if the length of a
 // bitstream is.
-func (st *Set) ChangePackageLength(ctx context.Context, p resourcesync.Interval) (resourcesync.Length, error) {
+func (st *Set) changePackageLength(ctx context.Context, p resourcesync.Interval) (resourcesync.Length, error) {
 	return st.ChangePackages.Length(p, func() (resourcesync.Length, error) {
 		b := render.Body{SizeOnly: true}
 		defer b.Free()

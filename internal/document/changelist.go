@@ -68,8 +68,8 @@ func renderChangeIndex(t Target, b *render.Body, windows []resourcesync.Interval
 	return nil
 }
 
-// Window returns the window that t names, or ErrMoved if the index no longer lists it.
-func (t Target) Window(windows []resourcesync.Interval) (resourcesync.Interval, error) {
+// window returns the window that t names, or ErrMoved if the index no longer lists it.
+func (t Target) window(windows []resourcesync.Interval) (resourcesync.Interval, error) {
 	from, err := partition.ParseTime(t.Part)
 	if err != nil {
 		return resourcesync.Interval{}, t.NotExist("a time")
@@ -91,7 +91,7 @@ func renderChangeWindow(ctx context.Context, t Target, st *State, b *render.Body
 	if err != nil {
 		return err
 	}
-	iv, err := t.Window(windows)
+	iv, err := t.window(windows)
 	if errors.Is(err, ErrMoved) {
 		return renderArchivedWindow(ctx, t, st, b, iv.From)
 	}

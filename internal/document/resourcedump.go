@@ -121,8 +121,8 @@ func (st *Set) groupPackages(ctx context.Context, p, previous *partition.Partiti
 	return cuts, nil
 }
 
-// DumpRange returns the range of keys in which the packages that t lists begin.
-func (t Target) DumpRange() (r resourcesync.Range, ok bool) {
+// dumpRange returns the range of keys in which the packages that t lists begin.
+func (t Target) dumpRange() (r resourcesync.Range, ok bool) {
 	if t.Kind.Parent == "" {
 		return partition.Whole, true
 	}
@@ -131,7 +131,7 @@ func (t Target) DumpRange() (r resourcesync.Range, ok bool) {
 
 // isDumpPart reports whether the Resource Dump t is listed.
 func isDumpPart(t Target) bool {
-	r, ok := t.DumpRange()
+	r, ok := t.dumpRange()
 	p := t.Set.Packages.Current()
 	return !ok || p != nil && partition.Has(p.Groups, r)
 }
@@ -140,7 +140,7 @@ func isDumpPart(t Target) bool {
 // until a pause after the last rendering, which may take long. An unlisted dump is not
 // cached.
 func dumpState(ctx context.Context, t Target, was *State) (*State, error) {
-	r, ok := t.DumpRange()
+	r, ok := t.dumpRange()
 	if !ok {
 		return nil, t.NotExist("a range of keys")
 	}
@@ -196,7 +196,7 @@ func renderPackages(ctx context.Context, t Target, st *State, b *render.Body) er
 	started := time.Now()
 	at := st.Modified
 	b.Head = resourceHead(t, false, at)
-	r, _ := t.DumpRange()
+	r, _ := t.dumpRange()
 	ranges, _ := st.Partition.BeginningIn(r)
 	for i, r := range render.Listed(b, slices.Collect(ranges), false) {
 		stats, err := t.Set.statsIn(ctx, st, i, r)

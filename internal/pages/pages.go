@@ -114,29 +114,6 @@ type Harvest struct{ Steps []Step }
 // A Step is a command and what it does.
 type Step struct{ Text, Command string }
 
-// A Resources is the page of a Resource List that is not an index, or of a manifest of its
-// resources.
-type Resources struct {
-	Facts   []webpage.Fact
-	Search  *Search // nil if the list cannot be searched
-	Package string  // URL of the package, if the page is a manifest
-	Columns []webpage.Column
-	Rows    []Resource
-	Pager   webpage.Pager
-	Caption string
-}
-
-// A Resource is a row of Resources, or the resource of a Change.
-type Resource struct {
-	URI, Text string
-	Modified  time.Time
-	Length    string // with a unit; empty if unknown
-	Type      string
-	Digest    string // shortened
-
-	bytes int64
-}
-
 // A Search is a field that searches a list by the beginning of the keys.
 type Search struct {
 	URL    string // of the results
@@ -145,40 +122,31 @@ type Search struct {
 	Value  string
 }
 
-// A Changes is the page of a Change List that is not an index, or of a manifest of changes.
-type Changes struct {
-	Facts   []webpage.Fact
-	Package string // URL of the package, if the page is a manifest
-	Columns []webpage.Column
-	Rows    []Change
-	Pager   webpage.Pager
-	Caption string
-	Live    []string // URLs of WebSockets with the notifications; empty without
-}
-
-// A Change is a row of Changes.
+// A Change is a row of the latest changes.
 type Change struct {
-	Resource
-	Type     resourcesync.ChangeType
-	Datetime time.Time
+	URI, Text string
+	Type      resourcesync.ChangeType
+	Datetime  time.Time
 }
 
-// A List is the page of an index, a dump or an archive: a table of documents.
+// A List is the page of a document that lists resources, changes, documents or packages.
 type List struct {
 	Facts   []webpage.Fact
 	Search  *Search // nil if the list cannot be searched
+	Links   []webpage.Link
 	Columns []webpage.Column
 	Rows    [][]Cell
 	Pager   webpage.Pager
 	Caption string
-	Empty   string // what an empty list means
-	Links   []webpage.Link
+	Empty   string   // what an empty list means
+	Live    []string // URLs of WebSockets with the notifications; empty without
 }
 
 // A Cell is a cell of a List: a text, a link, a badge or a time.
 type Cell struct {
 	Text, URL string
-	Badge     string
+	Foreign   bool   // the link leads to a resource, not to a document
+	Badge     string // the text of the badge
 	Time      time.Time
 	Class     string // of the column
 }
@@ -202,8 +170,6 @@ func (s Set) Summary() string { return beginning(s.Description, 200) }
 
 func (Source) Template() string      { return "source" }
 func (SetPage) Template() string     { return "set" }
-func (Resources) Template() string   { return "resources" }
-func (Changes) Template() string     { return "changes" }
 func (List) Template() string        { return "list" }
 func (ChannelPage) Template() string { return "channel" }
 func (Error) Template() string       { return "error" }

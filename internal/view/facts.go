@@ -45,6 +45,18 @@ func (v *View) changeFact(at time.Time, r *pages.Recent) []webpage.Fact {
 	return v.ageFact("Last change", at)
 }
 
+// intervalFacts says which interval a list of changes covers.
+func intervalFacts(from, until time.Time) []webpage.Fact {
+	facts := []webpage.Fact{timeFact("From", from), {Name: "Until", Value: "Open", Note: "new changes are added"}}
+	if from.Unix() <= 0 {
+		facts[0].Value = "The beginning"
+	}
+	if !until.IsZero() {
+		facts[1] = timeFact("Until", until)
+	}
+	return facts
+}
+
 // timeFact returns the fact of a time.
 func timeFact(name string, at time.Time) webpage.Fact {
 	return webpage.Fact{Name: name, Value: timetext.Of(at)}

@@ -55,30 +55,13 @@ func (v *View) Render(ctx context.Context) (*Page, error) {
 
 // gather gathers the content of the page of v.
 func (v *View) gather(ctx context.Context) (content, error) {
-	switch v.t.Kind.Name {
-	case document.KindDescription:
+	switch {
+	case v.t.Kind.Name == document.KindDescription:
 		return pageSource(ctx, v)
-	case document.KindCapabilityList:
+	case v.t.Kind.Name == document.KindCapabilityList:
 		return pageSet(ctx, v)
-	case document.KindResourceList:
-		return pageResourceList(ctx, v)
-	case document.KindResourcePage, document.KindDumpManifest:
-		return pageResourcePage(ctx, v)
-	case document.KindResourceDump, document.KindDumpPart:
-		return pageDump(ctx, v)
-	case document.KindChangeList:
-		return pageChangeList(ctx, v)
-	case document.KindRecentChanges:
-		return pageRecentChanges(ctx, v)
-	case document.KindChangeWindow:
-		return pageChangeWindow(ctx, v)
-	case document.KindChangeDump, document.KindChangeDumpPart:
-		return pageChangeDump(ctx, v)
-	case document.KindChangeManifest:
-		return pageChangeManifest(ctx, v)
-	}
-	if v.t.Kind.Form == document.FormTopic {
+	case v.t.Kind.Form == document.FormTopic:
 		return pageChannel(ctx, v)
 	}
-	return pageArchive(ctx, v)
+	return v.list(ctx)
 }

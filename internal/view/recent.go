@@ -9,7 +9,6 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/pages"
-	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
@@ -126,12 +125,8 @@ func (v *View) readRecent(ctx context.Context, st *document.Set, stat resourcesy
 	if since.Unix() > 0 {
 		r.begins = since
 	}
-	newest, err := newestChange(ctx, st, v.now)
-	if err != nil {
-		return nil, err
-	}
 	n := 0
-	for span, err := range paging.Backwards(reader(ctx, st.Journal()), resourcesync.Interval{From: since}, newest) {
+	for span, err := range document.Backwards(ctx, st.Journal(), resourcesync.Interval{From: since}, stat.LastModified) {
 		if err != nil {
 			return nil, err
 		}

@@ -36,7 +36,7 @@ func (v *View) searchField(ctx context.Context) (*pages.Search, error) {
 		if err != nil {
 			return nil, err
 		}
-		search := v.fieldOf(&res)
+		search := v.fieldOf(res.URI, res.Key)
 		if search != nil {
 			known.Store(&field{*search, p.Number})
 		}
@@ -45,15 +45,15 @@ func (v *View) searchField(ctx context.Context) (*pages.Search, error) {
 	return nil, nil
 }
 
-// fieldOf returns the field that searches a list with the resource r, or nil if its key is not the
+// fieldOf returns the field that searches a list with a resource, or nil if its key is not the
 // end of its URI: people see URIs only.
-func (v *View) fieldOf(r *resourcesync.Resource) *pages.Search {
-	before, ok := beforeKey(r.URI, r.Key)
+func (v *View) fieldOf(uri, key string) *pages.Search {
+	before, ok := beforeKey(uri, key)
 	if !ok {
 		return nil
 	}
 	f := &pages.Search{URL: v.page(document.KindResourceList, ""), Name: "Key", Before: strings.TrimPrefix(before, v.site.Routes.Origin)}
-	if isFolder := strings.HasSuffix(before, "/") || strings.HasPrefix(r.Key, "/"); isFolder && !strings.ContainsAny(before, "?#") {
+	if isFolder := strings.HasSuffix(before, "/") || strings.HasPrefix(key, "/"); isFolder && !strings.ContainsAny(before, "?#") {
 		f.Name = "Path"
 	}
 	return f
@@ -71,29 +71,18 @@ func beforeKey(uri, key string) (before string, ok bool) {
 	return strings.CutSuffix(decoded, key)
 }
 
-// search is the page of the resources whose keys begin with v.Begin.
-func (v *View) search(ctx context.Context) (content, error) {
+// search returns the field with v.Begin, and the range of the keys that begin with it.
+func (v *View) search(ctx context.Context) (*pages.Search, resourcesync.Range, error) {
 	f, err := v.searchField(ctx)
-	if err != nil {
-		return content{}, err
+	if err == nil && f == nil {
+		err = v.t.NotExist("a search")
 	}
-	if f == nil {
-		return content{}, v.t.NotExist("a search")
+	if err != nil {
+		return nil, resourcesync.Range{}, err
 	}
 	f.Value = v.Begin
 	begin, err := v.beginning(ctx, f.Before)
-	if err != nil {
-		return content{}, err
-	}
-	out, err := v.rows(ctx, partition.Beginning(begin), resourcesync.Stat{Count: -1}, nameOf(v.t.Kind.Capability))
-	data, ok := out.data.(pages.Resources)
-	if !ok {
-		return out, err
-	}
-	data.Search, data.Facts = f, nil
-	data.Caption = number(int64(len(data.Rows)), "resource") + " on this page"
-	out.data = data
-	return out, err
+	return f, partition.Beginning(begin), err
 }
 
 // beginning returns the beginning of keys that v.Begin means: its first reading that is the beginning

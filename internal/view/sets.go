@@ -66,11 +66,11 @@ func pageSource(ctx context.Context, v *View) (content, error) {
 	}
 	data.Facts = append(data.Facts, v.pushFact())
 	if first > 0 {
-		data.Pager.First = v.Here("", "")
-		data.Pager.Previous = v.Here(strconv.Itoa(first-setsOnPage), "")
+		data.Pager.First = v.Here("")
+		data.Pager.Previous = v.Here(strconv.Itoa(first - setsOnPage))
 	}
 	if end := first + setsOnPage; end < len(v.site.Order) {
-		data.Pager.Next = v.Here(strconv.Itoa(end), "")
+		data.Pager.Next = v.Here(strconv.Itoa(end))
 	}
 	out := content{
 		title: cmp.Or(v.site.About.Title, "What this site publishes"),

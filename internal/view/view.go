@@ -6,8 +6,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
-	"fmt"
-	"io/fs"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -17,7 +15,6 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/pages"
-	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
 	"github.com/resourcesync-go/resourcesync/topic"
@@ -51,9 +48,9 @@ func (s *Views) Home() string {
 }
 
 // View returns a request for the page of the document t. query says which rows it has: after is the
-// position after which they begin, sort their order, and begin what is searched for.
+// position after which they begin, and begin what is searched for.
 func (s *Views) View(t document.Target, query url.Values) (*View, error) {
-	v := &View{Views: s, t: t, now: time.Now(), After: query.Get("after"), Sort: pages.Order(query.Get("sort")).Valid()}
+	v := &View{Views: s, t: t, now: time.Now(), After: query.Get("after")}
 	if t.Kind.Name == document.KindResourceList {
 		v.Begin = strings.TrimSpace(query.Get("begin"))
 	}
@@ -75,9 +72,8 @@ type View struct {
 	*Views
 	t     document.Target
 	now   time.Time
-	After string      // where the rows of the page begin: a key or a time; empty for the first
-	Begin string      // of the keys that are searched for; empty without a search
-	Sort  pages.Order // of the rows
+	After string // where the rows of the page begin: a key or a time; empty for the first
+	Begin string // of the keys that are searched for; empty without a search
 }
 
 // A content is the content of a page and what its layout needs.
@@ -87,8 +83,8 @@ type content struct {
 	connect      []string // WebSockets
 }
 
-// maxPosition is the maximum length of the parameter after, which is an encoded key.
-var maxPosition = base64.RawURLEncoding.EncodedLen(resourcesync.MaxKeyLength)
+// maxPosition is the maximum length of the parameter after, which may be an encoded key.
+var maxPosition = 1 + base64.RawURLEncoding.EncodedLen(resourcesync.MaxKeyLength)
 
 // A Page is a rendered page, and the WebSockets to which it connects.
 type Page struct {
@@ -129,17 +125,14 @@ func (v *View) trail() []webpage.Link {
 // page returns the URL of the page of a document of the set of v.
 func (v *View) page(kind, part string) string { return v.t.URL(kind+document.PageOf, part) }
 
-// Here returns the URL of the page of v with other rows or another order.
-func (v *View) Here(after string, sort pages.Order) string {
+// Here returns the URL of the page of v that begins at a position.
+func (v *View) Here(after string) string {
 	query := url.Values{}
 	if after != "" {
 		query.Set("after", after)
 	}
 	if v.Begin != "" {
 		query.Set("begin", v.Begin)
-	}
-	if sort != "" {
-		query.Set("sort", string(sort))
 	}
 	uri := v.site.Routes.URL(v.t.Kind.Name+document.PageOf, v.t.Set, v.t.Part)
 	if len(query) > 0 {
@@ -150,30 +143,6 @@ func (v *View) Here(after string, sort pages.Order) string {
 
 // DocumentURL returns the URL of the document of v.
 func (v *View) DocumentURL() string { return v.site.Routes.URL(v.t.Kind.Name, v.t.Set, v.t.Part) }
-
-// key returns the first key of the page of v: the one after the last of the page before.
-func (v *View) key() (string, error) {
-	if v.After == "" {
-		return "", nil
-	}
-	key, err := base64.RawURLEncoding.Strict().DecodeString(v.After)
-	if err != nil || len(key) > resourcesync.MaxKeyLength {
-		return "", fmt.Errorf("%q is not a position in a list: %w", v.After, fs.ErrNotExist)
-	}
-	return string(key) + "\x00", nil
-}
-
-// time returns the time that v.after is, or zero.
-func (v *View) time() (time.Time, error) {
-	if v.After == "" {
-		return time.Time{}, nil
-	}
-	at, err := partition.ParseTime(v.After)
-	if err != nil {
-		return at, fmt.Errorf("%q is not a time: %w", v.After, fs.ErrNotExist)
-	}
-	return at, nil
-}
 
 // display returns the name of st on a page.
 func display(st *document.Set) string {

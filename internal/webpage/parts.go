@@ -11,12 +11,6 @@ type Fact struct {
 type Column struct {
 	Name string
 
-	// URL is the URL of the same page sorted by this column. If it is empty, the column does not sort.
-	URL string
-
-	// Sorted is "ascending" or "descending" if the table is sorted by this column.
-	Sorted string
-
 	// Class is "number" for figures, which are aligned right, and "wide" for a column
 	// that is hidden on a narrow screen. It may be both, separated by a space.
 	Class string

@@ -1,0 +1,198 @@
+package view
+
+import (
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/document"
+	"github.com/resourcesync-go/resourcesync/internal/pages"
+	"github.com/resourcesync-go/resourcesync/internal/timetext"
+	"github.com/resourcesync-go/resourcesync/internal/webpage"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+// A table is how pages show the entries of a form of documents.
+type table struct {
+	noun    string
+	columns []column
+	rows    int // the maximum on a page
+	intro   string
+	empty   string
+}
+
+// A column is a column of a table, and how its cells follow from entries.
+type column struct {
+	webpage.Column
+	cell func(entry) pages.Cell
+}
+
+// An entry is an entry of the document of a page, and its number.
+type entry struct {
+	*View
+	*rsxml.Entry
+	n int
+}
+
+// packagesOnPage is the number of packages on a page of a dump. The length of a package that
+// is shown for the first time is computed from its entries, as for the XML.
+const packagesOnPage = 50
+
+var (
+	resources = &table{"resource", []column{
+		{webpage.Column{Name: "Resource", Class: "uri"}, entry.resource},
+		{webpage.Column{Name: "Last modified", Class: "fit"}, func(e entry) pages.Cell { return pages.Cell{Time: e.LastMod} }},
+		{webpage.Column{Name: "Size", Class: "number"}, entry.size},
+		{webpage.Column{Name: "Type", Class: "wide"}, entry.mediaType},
+		{webpage.Column{Name: "Checksum", Class: "wide uri"}, entry.checksum},
+	}, pages.Rows, "", "No resources here."}
+
+	changes = &table{"change", []column{
+		{webpage.Column{Name: "Time", Class: "fit"}, func(e entry) pages.Cell { return pages.Cell{Time: e.Metadata.Datetime} }},
+		{webpage.Column{Name: "Change", Class: "fit"}, func(e entry) pages.Cell { return pages.Cell{Badge: string(e.Metadata.Change)} }},
+		{webpage.Column{Name: "Resource", Class: "uri"}, entry.resource},
+		{webpage.Column{Name: "Size", Class: "number wide"}, entry.size},
+		{webpage.Column{Name: "Type", Class: "wide"}, entry.mediaType},
+	}, pages.Rows, "", "No changes here."}
+
+	// The documents of an index.
+	lists = &table{"list", []column{
+		{webpage.Column{Name: "List"}, func(e entry) pages.Cell { return e.numbered("List") }},
+		{webpage.Column{Name: "Last change"}, func(e entry) pages.Cell { return pages.Cell{Time: e.LastMod} }},
+	}, pages.Rows, "", "No lists here."}
+
+	windows = &table{"list", []column{{webpage.Column{Name: "From"}, entry.from}, {webpage.Column{Name: "Until"}, entry.until},
+		{webpage.Column{Name: "State"}, entry.state}}, pages.Rows, "", "No lists here."}
+
+	resourcePackages = &table{"package", []column{
+		{webpage.Column{Name: "Package"}, func(e entry) pages.Cell { return e.numbered("Package") }},
+		{webpage.Column{Name: "Size", Class: "number"}, entry.size},
+		{webpage.Column{Name: "Last change", Class: "wide"}, func(e entry) pages.Cell { return pages.Cell{Time: e.LastMod} }},
+		{webpage.Column{Name: "Contents"}, entry.manifest},
+	}, packagesOnPage, "The content of the set in ZIP packages. They are made while they are sent, and a download can be resumed.", "No packages here."}
+
+	changePackages = &table{"package", []column{
+		{webpage.Column{Name: "Package from"}, entry.from},
+		{webpage.Column{Name: "Until"}, entry.until},
+		{webpage.Column{Name: "Size", Class: "number"}, entry.size},
+		{webpage.Column{Name: "Contents"}, entry.manifest},
+	}, packagesOnPage, "The content of changes in ZIP packages, the newest first.", "No package has been closed yet. The first changes appear here when the first package is closed."}
+
+	snapshots = archive("As of", "Completed")
+	spans     = archive("From", "Until")
+)
+
+// archive returns the table of an archive, whose documents have a time and an end with these names.
+func archive(time, end string) *table {
+	return &table{"document", []column{
+		{webpage.Column{Name: "Document", Class: "uri"}, func(e entry) pages.Cell {
+			return pages.Cell{Text: pages.Text(e.Loc, e.site.Routes.Origin), URL: e.Loc}
+		}},
+		{webpage.Column{Name: time}, func(e entry) pages.Cell { return pages.Cell{Time: later(e.Metadata.At, e.Metadata.From)} }},
+		{webpage.Column{Name: end}, func(e entry) pages.Cell { return pages.Cell{Time: later(e.Metadata.Completed, e.Metadata.Until)} }},
+	}, pages.Rows, "Documents of earlier times, the oldest first.", "The archive is empty."}
+}
+
+// tableOf returns the table of a document with the head h.
+func tableOf(h *rsxml.Head) *table {
+	c := h.Metadata.Capability
+	switch {
+	case h.Index && !h.Metadata.From.IsZero():
+		return windows
+	case h.Index:
+		return lists
+	case c == resourcesync.ResourceDump:
+		return resourcePackages
+	case c == resourcesync.ChangeDump:
+		return changePackages
+	case c == resourcesync.ChangeList, c == resourcesync.ChangeDumpManifest:
+		return changes
+	case document.IsOfSpans(c):
+		return spans
+	case strings.HasSuffix(string(c), "-archive"):
+		return snapshots
+	}
+	return resources
+}
+
+// head returns the header row of t.
+func (t *table) head() []webpage.Column {
+	out := make([]webpage.Column, len(t.columns))
+	for i, c := range t.columns {
+		out[i] = c.Column
+	}
+	return out
+}
+
+// row returns the row of e, and about the number of its bytes in a page.
+func (t *table) row(e entry) (row []pages.Cell, size int) {
+	for _, c := range t.columns {
+		cell := c.cell(e)
+		cell.Class = c.Class
+		row, size = append(row, cell), size+cell.Size()
+	}
+	return row, size
+}
+
+func (e entry) resource() pages.Cell {
+	return pages.Cell{Text: pages.Text(e.Loc, e.site.Routes.Origin), URL: e.Loc, Foreign: true}
+}
+
+func (e entry) numbered(noun string) pages.Cell {
+	return pages.Cell{Text: noun + " " + webpage.Count(int64(e.n)), URL: e.pageOf(e.Loc)}
+}
+
+func (e entry) from() pages.Cell {
+	return pages.Cell{Text: timetext.Of(e.Metadata.From), URL: e.pageOf(e.Loc)}
+}
+
+func (e entry) until() pages.Cell { return pages.Cell{Time: e.Metadata.Until} }
+
+func (e entry) state() pages.Cell {
+	if e.Metadata.Until.IsZero() {
+		return pages.Cell{Badge: "open"}
+	}
+	return pages.Cell{Badge: "closed"}
+}
+
+func (e entry) size() pages.Cell {
+	if n, ok := e.Metadata.Length.Bytes(); ok {
+		return pages.Cell{Text: webpage.Bytes(n)}
+	}
+	return pages.Cell{}
+}
+
+func (e entry) mediaType() pages.Cell { return pages.Cell{Text: pages.Short(e.Metadata.Type, 60)} }
+
+func (e entry) checksum() (c pages.Cell) {
+	for _, h := range e.Metadata.Hashes {
+		c.Text = h.Algorithm + ":" + pages.Short(h.Digest, 9)
+	}
+	return c
+}
+
+func (e entry) manifest() pages.Cell {
+	return pages.Cell{Text: "Manifest", URL: e.pageOf(e.Links[0].Href)}
+}
+
+// later returns the time that is not zero.
+func later(a, b time.Time) time.Time {
+	if a.IsZero() {
+		return b
+	}
+	return a
+}
+
+// pageOf returns the URL of the page of a document of the Source, and any other URL as it is.
+func (s *Views) pageOf(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil || !strings.HasPrefix(uri, s.site.Routes.Origin) {
+		return uri
+	}
+	t, ok := s.site.Routes.Match(u.Path, s.site.Sets)
+	if !ok || t.Kind.Page == nil {
+		return uri
+	}
+	return s.site.Routes.URL(t.Kind.Page.Name, t.Set, t.Part)
+}
