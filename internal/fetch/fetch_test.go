@@ -245,6 +245,15 @@ func TestInternalAddresses(t *testing.T) {
 			t.Errorf("%s: %v", uri, err)
 		}
 	}
+	var err error
+	for range maxFailures + 1 {
+		if _, err = c.Get(t.Context(), other.URL, nil); errors.Is(err, ErrDown) {
+			break
+		}
+	}
+	if !errors.Is(err, ErrDown) || !errors.Is(err, ErrInternal) {
+		t.Errorf("not requested any more: %v", err)
+	}
 	if _, err := c.Get(t.Context(), "ftp://example.org/", nil); err == nil {
 		t.Error("ftp is requested")
 	}
