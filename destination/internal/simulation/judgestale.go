@@ -123,11 +123,13 @@ func (w *World) alike(v version) bool {
 // the Source's clock, and whether the latter was wrong. The caller holds the lock.
 func (w *World) fetched(v version) (at time.Time, lied bool) {
 	for _, r := range w.requests {
+		whole := r.received && (r.status == http.StatusOK || r.status == http.StatusPartialContent)
 		switch {
-		case !r.faulty && r.status == http.StatusOK && r.received && w.Dumps != "" && w.inPackage(r.name, v):
+		case r.faulty:
+		case whole && w.Dumps != "" && w.inPackage(r.name, v):
 			at, lied = r.at.Add(-w.DumpLag), false
-		case r.name != v.name || r.faulty:
-		case (r.status == http.StatusOK || r.status == http.StatusPartialContent) && r.version == v.n && r.received:
+		case r.name != v.name:
+		case whole && r.version == v.n:
 			at, lied = r.at, false
 		case r.status == http.StatusNotModified:
 			at, lied = r.at, r.version != v.n
