@@ -36,7 +36,7 @@ var rooms = map[string][]string{
 	},
 	"static": {
 		"dumps.go", "store.go", "walk.go", "content.go", "writer.go", "static.go",
-		"source.go", "tree.go", "record.go",
+		"source.go", "tree.go", "record.go", "files.go",
 	},
 	"internal/document": {
 		"package.go", "digest.go", "kinds.go", "capabilitylist.go", "resourcedump.go", "description.go",

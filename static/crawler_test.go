@@ -21,7 +21,7 @@ type crawler struct {
 
 // A page is what a crawler knows about a file.
 type page struct {
-	stamp  stamp
+	stamp  Stamp
 	leads  []string         // URIs of its links and entries
 	sizes  map[string]int64 // of packages, by URI
 	listed int              // resources

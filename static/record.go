@@ -1,6 +1,7 @@
 package static
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,7 +28,9 @@ type record struct {
 	Dumps      map[string]time.Time `json:"dumps,omitempty"`      // when the Resource Dump of a set was last brought up to date
 	Files      map[string]*file     `json:"files"`                // by path
 
-	text []byte // last written
+	name  string // of the file
+	text  []byte // last written
+	stamp Stamp  // of the file
 }
 
 // A file is a document or a package in the folder.
@@ -35,21 +38,15 @@ type file struct {
 	Set        string                  `json:"set,omitempty"`
 	Capability resourcesync.Capability `json:"capability,omitempty"`
 	Validator  string                  `json:"validator,omitempty"`
-	Plain      stamp                   `json:"plain"`
-	Gzip       *stamp                  `json:"gzip,omitempty"`    // of the compressed copy
+	Plain      Stamp                   `json:"plain"`
+	Gzip       *Stamp                  `json:"gzip,omitempty"`    // of the compressed copy
 	Unlisted   time.Time               `json:"unlisted,omitzero"` // since when no document lists it
 }
 
-// A stamp identifies a version of a file: if it is the same, no other program has changed the file.
-type stamp struct {
-	Size     int64 `json:"size"`
-	Modified int64 `json:"modified"` // nanoseconds since 1970
-}
-
-// readRecord reads the record of a folder. It is empty if there is none.
-func readRecord(t *tree) (*record, error) {
-	r := &record{Format: recordFormat, Dumps: make(map[string]time.Time), Files: make(map[string]*file)}
-	text, err := t.root.ReadFile(t.own(recordName))
+// readRecord reads the record with the given name. It is empty if there is none.
+func readRecord(ctx context.Context, s Store, name string) (*record, error) {
+	r := &record{Format: recordFormat, Dumps: make(map[string]time.Time), Files: make(map[string]*file), name: name}
+	text, stamp, err := s.Read(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, nil
 	}
@@ -57,27 +54,28 @@ func readRecord(t *tree) (*record, error) {
 		return nil, err
 	}
 	if err := json.Unmarshal(text, r); err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %w; remove it together with the documents, which are then written again", t.own(recordName), err)
+		return nil, fmt.Errorf("%s cannot be read: %w; remove it together with the documents, which are then written again", name, err)
 	}
 	if r.Format != recordFormat {
-		return nil, fmt.Errorf("%s has format %d, which this version does not know; use the version that wrote it", t.own(recordName), r.Format)
+		return nil, fmt.Errorf("%s has format %d, which this version does not know; use the version that wrote it", name, r.Format)
 	}
 	for name := range r.Files {
 		if !fs.ValidPath(name) {
-			return nil, fmt.Errorf("%s names the file %q", t.own(recordName), name)
+			return nil, fmt.Errorf("%s names the file %q", r.name, name)
 		}
 	}
-	r.text = text
+	r.text, r.stamp = text, stamp
 	return r, nil
 }
 
 // write writes r unless it is unchanged since the last write.
-func (r *record) write(t *tree) error {
+func (r *record) write(ctx context.Context, s Store) error {
 	now, err := json.MarshalIndent(r, "", "\t")
 	if err != nil || string(now) == string(r.text) {
 		return err
 	}
-	if _, err := t.write(t.own(recordName), text(now)); err != nil {
+	c := Content{WriterTo: text(now), Type: "application/json", CacheControl: "no-store"}
+	if r.stamp, err = s.Write(ctx, r.name, c, r.stamp); err != nil {
 		return err
 	}
 	r.text = now

@@ -67,18 +67,32 @@ type Report struct {
 // The error is [resourcesync.ErrNotReady] if a set has no data yet, and [ErrLocked] while
 // another Write works in the folder.
 func Write(ctx context.Context, out string, src *Source, opts *Options) (Report, error) {
-	w := &writer{src: src, now: time.Now(), live: make(map[string]bool)}
+	var changed func()
+	if opts != nil {
+		changed = opts.changed
+	}
+	files, err := openTree(out, changed)
+	if err != nil {
+		return Report{}, fmt.Errorf("static: %w", err)
+	}
+	defer files.close()
+	return WriteTo(ctx, files, src, opts)
+}
+
+// WriteTo is Write for another kind of place than a folder, such as a bucket (package
+// adapters/objectstore). If the Store has headers, Options.Gzip stores each document compressed
+// and with the header Content-Encoding, instead of a copy beside it.
+//
+// The error is [ErrLocked] while another process writes to out.
+func WriteTo(ctx context.Context, out Store, src *Source, opts *Options) (Report, error) {
+	w := &writer{src: src, now: time.Now(), files: out, live: make(map[string]bool)}
 	if opts != nil {
 		w.options = *opts
 	}
 	w.options.Grace = cmp.Or(w.options.Grace, 24*time.Hour)
 	w.options.DumpEvery = cmp.Or(w.options.DumpEvery, 24*time.Hour)
 	w.options.Logger = cmp.Or(w.options.Logger, slog.Default())
-	err := w.open(out)
-	if err == nil {
-		defer w.close()
-		err = w.write(ctx)
-	}
+	err := w.lockAndWrite(ctx)
 	if err != nil {
 		err = fmt.Errorf("static: %w", err)
 	}

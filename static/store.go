@@ -2,8 +2,8 @@ package static
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"strings"
 )
@@ -19,7 +19,7 @@ func (w *writer) store(ctx context.Context, d *doc) error {
 	}
 	w.live[name] = true
 	was := w.known.Files[name]
-	if fresh, err := w.isFresh(was, d); err != nil || fresh {
+	if fresh, err := w.isFresh(ctx, was, d); err != nil || fresh {
 		return err
 	}
 	content, err := w.src.open(ctx, d)
@@ -29,18 +29,19 @@ func (w *writer) store(ctx context.Context, d *doc) error {
 	defer content.close()
 	g := d.group()
 	now := &file{Set: g.set, Capability: g.capability, Validator: d.validator}
-	if now.Plain, err = w.storeFile(name, was != nil, content); err != nil {
+	plain, zipped := w.contents(d, content)
+	if now.Plain, err = w.storeFile(ctx, name, was != nil, plain); err != nil {
 		return err
 	}
-	switch zipped := content.zipped(); {
-	case w.options.Gzip && zipped != nil:
-		copied, err := w.storeFile(name+gz, was != nil && was.Gzip != nil, text(zipped))
+	switch {
+	case zipped != nil:
+		copied, err := w.storeFile(ctx, name+gz, was != nil && was.Gzip != nil, *zipped)
 		if err != nil {
 			return err
 		}
 		now.Gzip = &copied
 	case was != nil && was.Gzip != nil: // it would be sent instead
-		if err := w.remove(name + gz); err != nil {
+		if err := w.remove(ctx, name+gz); err != nil {
 			return err
 		}
 	}
@@ -50,37 +51,74 @@ func (w *writer) store(ctx context.Context, d *doc) error {
 
 // isFresh reports whether the file of d is unchanged since it was written, and still shows
 // the current document.
-func (w *writer) isFresh(was *file, d *doc) (bool, error) {
+func (w *writer) isFresh(ctx context.Context, was *file, d *doc) (bool, error) {
 	if was == nil || d.validator == "" || was.Validator != d.validator {
 		return false, nil
 	}
-	intact, err := w.isIntact(d.name, was)
-	if was.Gzip == nil && w.options.Gzip && !isPackage(d.name) || was.Gzip != nil && !w.options.Gzip {
+	intact, err := w.isIntact(ctx, d.name, was)
+	if copied := w.copies() && !isPackage(d.name); copied != (was.Gzip != nil) {
 		intact = false
 	}
 	return intact, err
 }
 
 // isIntact reports whether no other program has changed or removed the files of was.
-func (w *writer) isIntact(name string, was *file) (bool, error) {
-	now, found, err := w.files.stat(name)
-	if err != nil || !found || now != was.Plain {
-		return false, err
+func (w *writer) isIntact(ctx context.Context, name string, was *file) (bool, error) {
+	same, err := w.has(ctx, name, was.Plain)
+	if err != nil || !same || was.Gzip == nil {
+		return same, err
 	}
-	if was.Gzip == nil {
-		return true, nil
-	}
-	now, found, err = w.files.stat(name + gz)
-	return found && now == *was.Gzip, err
+	return w.has(ctx, name+gz, *was.Gzip)
 }
+
+// has reports whether a file has a stamp.
+func (w *writer) has(ctx context.Context, name string, was Stamp) (bool, error) {
+	now, err := w.files.Stat(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return now == was, err
+}
+
+// copies reports whether documents have compressed copies beside them.
+func (w *writer) copies() bool { return w.options.Gzip && !w.files.HasHeaders() }
+
+// contents returns what is stored for d: the content, and that of the compressed copy or nil. A Store
+// that sends headers has only the compressed document.
+func (w *writer) contents(d *doc, c content) (plain Content, copied *Content) {
+	plain = Content{WriterTo: c, Type: "application/xml", CacheControl: cacheAsk}
+	zipped := c.zipped()
+	switch {
+	case isPackage(d.name):
+		plain.Type, plain.CacheControl = "application/zip", cacheForever
+	case d.state.Immutable():
+		plain.CacheControl = cacheForever
+	}
+	switch {
+	case zipped == nil || !w.options.Gzip:
+	case w.files.HasHeaders():
+		plain.WriterTo, plain.Encoding = text(zipped), "gzip"
+	default:
+		copied = &Content{WriterTo: text(zipped)}
+	}
+	return plain, copied
+}
+
+// Caches ask whether a document has changed. Those that never change are fresh for a day only,
+// because other options change how lists are divided.
+const (
+	cacheAsk     = "public, no-cache"
+	cacheForever = "public, max-age=86400, immutable"
+)
 
 // storeFile writes content into the file name unless it has that content already. ours says that
 // an earlier Write has written the file.
-func (w *writer) storeFile(name string, ours bool, content io.WriterTo) (stamp, error) {
+func (w *writer) storeFile(ctx context.Context, name string, ours bool, content Content) (Stamp, error) {
 	ours = ours || partName.MatchString(name)
-	now, found, same, err := w.files.compare(name, content)
+	now, same, err := w.files.Compare(ctx, name, content)
+	found := !errors.Is(err, fs.ErrNotExist)
 	switch {
-	case err != nil || same:
+	case found && (err != nil || same):
 		return now, err
 	case found && !ours:
 		return now, fmt.Errorf("%s exists, and has not been written by this program; move it away, or give another folder or prefix", name)
@@ -89,14 +127,14 @@ func (w *writer) storeFile(name string, ours bool, content io.WriterTo) (stamp, 
 		// If Write is killed here, the next one must not take the file for a foreign one.
 		w.known.Files[strings.TrimSuffix(name, gz)] = &file{Gzip: zeroIf(strings.HasSuffix(name, gz))}
 		w.known.Unfinished = true
-		if err := w.known.write(w.files); err != nil {
+		if err := w.known.write(ctx, w.files); err != nil {
 			return now, err
 		}
 	}
-	if err := w.begin(); err != nil {
+	if err := w.begin(ctx); err != nil {
 		return now, err
 	}
-	if now, err = w.files.write(name, content); err != nil {
+	if now, err = w.files.Write(ctx, name, content, now); err != nil {
 		return now, err
 	}
 	w.report.Written = append(w.report.Written, name)
@@ -105,27 +143,27 @@ func (w *writer) storeFile(name string, ours bool, content io.WriterTo) (stamp, 
 }
 
 // zeroIf returns the stamp of a file that is about to be written, or nil.
-func zeroIf(written bool) *stamp {
+func zeroIf(written bool) *Stamp {
 	if !written {
 		return nil
 	}
-	return new(stamp)
+	return new(Stamp)
 }
 
 // begin records that files change from now on.
-func (w *writer) begin() error {
+func (w *writer) begin(ctx context.Context) error {
 	if w.known.Unfinished {
 		return nil
 	}
 	w.known.Unfinished = true
-	return w.known.write(w.files)
+	return w.known.write(ctx, w.files)
 }
 
 // remove removes a file.
-func (w *writer) remove(name string) error {
-	err := w.begin()
+func (w *writer) remove(ctx context.Context, name string) error {
+	err := w.begin(ctx)
 	if err == nil {
-		err = w.files.remove(name)
+		err = w.files.Remove(ctx, name)
 	}
 	if err == nil {
 		w.report.Removed = append(w.report.Removed, name)

@@ -3,10 +3,12 @@ package static
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -31,45 +33,45 @@ const (
 // the folder of the base URL.
 func OwnFiles() []string { return []string{recordName, lockName, tempName} }
 
-// ErrLocked means that another process writes to the same folder.
-var ErrLocked = errors.New("another process writes to the folder")
-
-// A tree is the folder of the files, locked for this process.
+// A tree is the [Store] of a folder.
 type tree struct {
 	root    *os.Root
-	base    string // the folder of the documents
 	lock    *flock.Flock
 	changed func() // after each change, or nil
 }
 
-// openTree opens the folder out, which exists, for documents below base, the path of a URL.
-func openTree(out, base string, changed func()) (*tree, error) {
+// openTree opens the folder out. It creates the folder if it does not exist.
+func openTree(out string, changed func()) (*tree, error) {
+	if err := os.MkdirAll(out, 0o777); err != nil {
+		return nil, err
+	}
 	root, err := os.OpenRoot(out)
 	if err != nil {
 		return nil, err
 	}
-	t := &tree{root: root, base: path.Clean(strings.Trim(base, "/")), changed: changed}
-	if err = t.makeFolder(t.base); err == nil {
-		t.lock = flock.New(filepath.Join(out, filepath.FromSlash(t.own(lockName))))
-		var free bool
-		if free, err = t.lock.TryLock(); err == nil && !free {
-			err = ErrLocked
-		}
-	}
-	if err != nil {
-		root.Close()
-		return nil, err
-	}
-	return t, nil
+	return &tree{root: root, changed: changed}, nil
 }
 
-func (t *tree) close() {
-	t.lock.Close()
-	t.root.Close()
+func (t *tree) close() { t.root.Close() }
+
+// Lock implements [Store].
+func (t *tree) Lock(_ context.Context, name string) error {
+	if err := t.makeFolder(path.Dir(name)); err != nil {
+		return err
+	}
+	t.lock = flock.New(filepath.Join(t.root.Name(), filepath.FromSlash(name)))
+	free, err := t.lock.TryLock()
+	if err == nil && !free {
+		err = ErrLocked
+	}
+	return err
 }
 
-// own returns the path of a file beside the documents.
-func (t *tree) own(name string) string { return path.Join(t.base, name) }
+// Unlock implements [Store].
+func (t *tree) Unlock(context.Context) error { return t.lock.Close() }
+
+// HasHeaders implements [Store].
+func (t *tree) HasHeaders() bool { return false }
 
 // makeFolder creates a folder with those above it, and writes their names to disk.
 func (t *tree) makeFolder(folder string) error {
@@ -100,43 +102,52 @@ func (t *tree) syncFolder(folder string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// stat returns the stamp of a file.
-func (t *tree) stat(name string) (s stamp, found bool, err error) {
+// Stat implements [Store].
+func (t *tree) Stat(_ context.Context, name string) (Stamp, error) {
 	info, err := t.root.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return s, false, nil
-	}
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s is not a file, but has the name of a document", name)
 	}
 	if err != nil {
-		return s, false, err
+		return Stamp{}, err
 	}
-	return stampOf(info), true, nil
+	return stampOf(info), nil
 }
 
-func stampOf(info fs.FileInfo) stamp { return stamp{info.Size(), info.ModTime().UnixNano()} }
+func stampOf(info fs.FileInfo) Stamp {
+	return Stamp{Size: info.Size(), Modified: info.ModTime().UnixNano()}
+}
 
-// compare reports whether there is a file, and whether it has this content.
-func (t *tree) compare(name string, content io.WriterTo) (now stamp, found, same bool, err error) {
-	if now, found, err = t.stat(name); err != nil || !found {
-		return now, found, false, err
+// Read implements [Store].
+func (t *tree) Read(ctx context.Context, name string) ([]byte, Stamp, error) {
+	now, err := t.Stat(ctx, name)
+	if err != nil {
+		return nil, now, err
+	}
+	text, err := t.root.ReadFile(name)
+	return text, now, err
+}
+
+// Compare implements [Store].
+func (t *tree) Compare(ctx context.Context, name string, content Content) (now Stamp, same bool, err error) {
+	if now, err = t.Stat(ctx, name); err != nil {
+		return now, false, err
 	}
 	f, err := t.root.Open(name)
 	if err != nil {
-		return now, true, false, err
+		return now, false, err
 	}
 	defer f.Close()
 	c := &comparison{file: bufio.NewReaderSize(f, bufferSize)}
 	_, err = content.WriteTo(c)
 	switch {
 	case errors.Is(err, errDiffers):
-		return now, true, false, nil
+		return now, false, nil
 	case err != nil:
-		return now, true, false, err
+		return now, false, err
 	}
 	_, err = c.file.ReadByte()
-	return now, true, err == io.EOF, nil
+	return now, err == io.EOF, nil
 }
 
 var errDiffers = errors.New("the content differs")
@@ -157,8 +168,8 @@ func (c *comparison) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// write replaces a file, and returns when the new one is on disk.
-func (t *tree) write(name string, content io.WriterTo) (now stamp, err error) {
+// Write implements [Store]. Only the lock keeps others from the file.
+func (t *tree) Write(_ context.Context, name string, content Content, _ Stamp) (now Stamp, err error) {
 	folder := path.Dir(name)
 	if err := t.makeFolder(folder); err != nil {
 		return now, err
@@ -177,7 +188,7 @@ func (t *tree) write(name string, content io.WriterTo) (now stamp, err error) {
 }
 
 // create writes a new file to disk.
-func (t *tree) create(name string, content io.WriterTo) (now stamp, err error) {
+func (t *tree) create(name string, content io.WriterTo) (now Stamp, err error) {
 	f, err := t.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
 		return now, err
@@ -196,13 +207,29 @@ func (t *tree) create(name string, content io.WriterTo) (now stamp, err error) {
 	return now, errors.Join(err, f.Close())
 }
 
-// remove removes a file, which need not exist.
-func (t *tree) remove(name string) error {
+// Remove implements [Store].
+func (t *tree) Remove(_ context.Context, name string) error {
 	if err := t.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	t.done()
 	return nil
+}
+
+// Files implements [Store].
+func (t *tree) Files(_ context.Context, folder string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		entries, err := fs.ReadDir(t.root.FS(), folder)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			yield("", err)
+			return
+		}
+		for _, e := range entries {
+			if e.Type().IsRegular() && !yield(e.Name(), nil) {
+				return
+			}
+		}
+	}
 }
 
 func (t *tree) done() {

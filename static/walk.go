@@ -84,7 +84,7 @@ func (w *walk) putNamed(kind, part, name, version string, st *document.State, ch
 	d.name = strings.TrimPrefix(w.src.site.Routes.Path(kind, w.set, name), "/")
 	d.Path = d.name
 	if version != "" {
-		d.validator = document.DigestOf(w.src.print, kind, part, version)
+		d.validator = document.DigestOf(w.src.print, kind, part, version, strconv.FormatBool(w.options.Gzip && w.files.HasHeaders()))
 	}
 	return w.store(w.ctx, d)
 }

@@ -3,8 +3,6 @@ package static
 import (
 	"context"
 	"errors"
-	"io/fs"
-	"os"
 	"path"
 	"strings"
 	"time"
@@ -12,12 +10,15 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
+// endTime is the time for the record at the end, even if Write is cancelled.
+const endTime = time.Minute
+
 // A writer is the work of one Write.
 type writer struct {
 	src     *Source
 	options Options
 	now     time.Time
-	files   *tree
+	files   Store
 	known   *record
 	live    map[string]bool // the paths of all documents
 	skipped map[group]bool
@@ -30,34 +31,34 @@ type group struct {
 	capability resourcesync.Capability
 }
 
-func (w *writer) open(out string) error {
-	if err := os.MkdirAll(out, 0o777); err != nil {
-		return err
-	}
-	var err error
-	if w.files, err = openTree(out, w.src.site.Routes.Base, w.options.changed); err != nil {
-		return err
-	}
-	if w.known, err = readRecord(w.files); err != nil {
-		w.files.close()
-		return err
-	}
-	return nil
+// own returns the name of a file beside the documents.
+func (w *writer) own(name string) string {
+	return path.Join(strings.Trim(w.src.site.Routes.Base, "/"), name)
 }
 
-func (w *writer) close() { w.files.close() }
+// lockAndWrite writes the files while it has the lock.
+func (w *writer) lockAndWrite(ctx context.Context) (err error) {
+	if err := w.files.Lock(ctx, w.own(lockName)); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.files.Unlock(context.WithoutCancel(ctx))) }()
+	if w.known, err = readRecord(ctx, w.files, w.own(recordName)); err != nil {
+		return err
+	}
+	return w.write(ctx)
+}
 
 func (w *writer) write(ctx context.Context) error {
 	unfinished := w.known.Unfinished
-	if err := w.skipDumps(); err != nil {
+	if err := w.skipDumps(ctx); err != nil {
 		return err
 	}
 	err := w.walk(ctx)
 	if err == nil && unfinished {
-		err = w.adopt()
+		err = w.adopt(ctx)
 	}
 	if err == nil {
-		err = w.removeUnlisted()
+		err = w.removeUnlisted(ctx)
 	}
 	w.report.Documents = len(w.live)
 	if err == nil {
@@ -65,11 +66,13 @@ func (w *writer) write(ctx context.Context) error {
 		w.noteDumps()
 	}
 	// After an error, the next Write knows the files that this one has written.
-	return errors.Join(err, w.known.write(w.files))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	defer cancel()
+	return errors.Join(err, w.known.write(ctx, w.files))
 }
 
 // skipDumps finds the Resource Dumps that are too recent to be replaced, and complete.
-func (w *writer) skipDumps() error {
+func (w *writer) skipDumps(ctx context.Context) error {
 	w.skipped = make(map[group]bool)
 	if w.known.Source != w.src.print {
 		return nil
@@ -79,7 +82,7 @@ func (w *writer) skipDumps() error {
 	}
 	for name, f := range w.known.Files {
 		if g := (group{f.Set, f.Capability}); w.skipped[g] && f.Unlisted.IsZero() {
-			intact, err := w.isIntact(name, f)
+			intact, err := w.isIntact(ctx, name, f)
 			if err != nil {
 				return err
 			}
@@ -108,25 +111,22 @@ func (w *writer) noteDumps() {
 
 // adopt records the files that a Write has written that was killed before it could record
 // them, and removes those that it has not completed.
-func (w *writer) adopt() error {
+func (w *writer) adopt(ctx context.Context) error {
 	folders := make(map[string]bool)
 	for name := range w.known.Files {
 		folders[path.Dir(name)] = true
 	}
 	for folder := range folders {
-		names, err := fs.ReadDir(w.files.root.FS(), folder)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		for _, e := range names {
-			name := path.Join(folder, e.Name())
-			if e.Name() == tempName {
-				err = w.files.remove(name)
-			} else if document := strings.TrimSuffix(name, gz); e.Type().IsRegular() && partName.MatchString(name) && w.known.Files[document] == nil {
-				w.known.Files[document] = &file{Gzip: new(stamp)}
+		for base, err := range w.files.Files(ctx, folder) {
+			name := path.Join(folder, base)
+			if err == nil && base == tempName {
+				err = w.files.Remove(ctx, name)
 			}
 			if err != nil {
 				return err
+			}
+			if document := strings.TrimSuffix(name, gz); partName.MatchString(name) && w.known.Files[document] == nil {
+				w.known.Files[document] = &file{Gzip: zeroIf(!w.files.HasHeaders())}
 			}
 		}
 	}
@@ -134,7 +134,7 @@ func (w *writer) adopt() error {
 }
 
 // removeUnlisted removes the files that have not been listed for as long as Grace.
-func (w *writer) removeUnlisted() error {
+func (w *writer) removeUnlisted(ctx context.Context) error {
 	for name, f := range w.known.sorted() {
 		if w.skipped[group{f.Set, f.Capability}] && f.Unlisted.IsZero() {
 			w.live[name] = true
@@ -150,11 +150,11 @@ func (w *writer) removeUnlisted() error {
 			w.report.Unlisted++
 			continue
 		}
-		if err := w.remove(name); err != nil {
+		if err := w.remove(ctx, name); err != nil {
 			return err
 		}
 		if f.Gzip != nil {
-			if err := w.remove(name + gz); err != nil {
+			if err := w.remove(ctx, name+gz); err != nil {
 				return err
 			}
 		}
