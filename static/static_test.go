@@ -236,6 +236,22 @@ func TestKilled(t *testing.T) {
 	}
 }
 
+// TestKilledFirst holds that the parts of a Write that was killed are removed although the set has no
+// parts any more.
+func TestKilledFirst(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.put(1, 60, "first")
+	if !s.killedAfter(7, Options{}) {
+		t.Fatal("not killed")
+	}
+	s.delete(6, 60)
+	s.open(nil, nil) // one Change List
+	s.put(1, 5, "first")
+	s.write(Options{Grace: -1})
+	s.check(5, 0)
+}
+
 // TestUnchanged holds that a Write without changes touches nothing, and renders nothing.
 func TestUnchanged(t *testing.T) {
 	t.Parallel()

@@ -113,8 +113,13 @@ func (w *writer) noteDumps() {
 // them, and removes those that it has not completed.
 func (w *writer) adopt(ctx context.Context) error {
 	folders := make(map[string]bool)
-	for name := range w.known.Files {
-		folders[path.Dir(name)] = true
+	for _, folder := range w.src.site.PartFolders() {
+		folders[w.own(folder)] = true
+	}
+	if !w.files.HasHeaders() { // a folder has unfinished files beside those that they replace
+		for name := range w.known.Files {
+			folders[path.Dir(name)] = true
+		}
 	}
 	for folder := range folders {
 		for base, err := range w.files.Files(ctx, folder) {

@@ -148,6 +148,25 @@ func (s *Site) Paths() []string {
 	return slices.Compact(paths)
 }
 
+// PartFolders returns the folders below the base URL in which parts and packages can be.
+func (s *Site) PartFolders() []string {
+	var folders []string
+	for _, k := range s.Routes.Kinds {
+		folder, ok := strings.CutSuffix(folderOf(k.path), "/")
+		switch {
+		case !ok || folder == "":
+		case k.Needs == nil || !s.Routes.named:
+			folders = append(folders, folder)
+		default:
+			for _, st := range s.Order {
+				folders = append(folders, st.Name+"/"+folder)
+			}
+		}
+	}
+	slices.Sort(folders)
+	return slices.Compact(folders)
+}
+
 // staticName returns the name of a part in a file system. Times and numbers keep their
 // names. The name of a range of keys can be long, or differ from others in the case of
 // letters only, so it is replaced with a digest.
