@@ -1,0 +1,182 @@
+package objectstore
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/static"
+)
+
+// A lease is an object that says that a Store writes.
+type lease struct {
+	store *Store
+	name  string
+	token string // of this lease, so that no two have the same content
+
+	mu      sync.Mutex
+	etag    string    // of the object
+	count   int       // of the renewals
+	renewed time.Time // before the last renewal that succeeded
+	lost    error     // why the lease has ended, or nil
+
+	stop func()
+	done chan struct{}
+}
+
+// polls is how often a lease is looked at while it may end, and renewals how often one is renewed,
+// in the time of a lease.
+const (
+	polls    = 10
+	renewals = 3
+)
+
+// Lock implements [static.Store]. The lease is the object with the name. After a process was
+// killed, Lock waits until its lease is void.
+func (s *Store) Lock(ctx context.Context, name string) error {
+	s.conditional, s.folders = true, make(map[string]*folder)
+	l := &lease{store: s, name: name, token: rand.Text(), done: make(chan struct{})}
+	err := l.take(ctx)
+	if errors.Is(err, errors.ErrUnsupported) {
+		s.conditional = false
+		err = l.take(ctx)
+	}
+	if err == nil && s.conditional {
+		s.conditional, err = l.probe(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if !s.conditional {
+		s.options.Logger.Warn("the store ignores conditions of writes; make sure that no two processes write to it at the same time")
+	}
+	s.lease = l
+	renewing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	l.stop = stop
+	go l.keep(renewing)
+	return nil
+}
+
+// Unlock implements [static.Store].
+func (s *Store) Unlock(ctx context.Context) error {
+	l := s.lease
+	l.stop()
+	<-l.done
+	if l.lost != nil {
+		return nil // the failure has been reported, and the object is that of another
+	}
+	return wrap(l.name, s.client.Delete(ctx, s.key(l.name), l.etag))
+}
+
+// take puts the object of the lease, once nobody renews the present one.
+func (l *lease) take(ctx context.Context) error {
+	was, err := l.store.client.Head(ctx, l.store.key(l.name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return wrap(l.name, err)
+	}
+	if was.ETag != "" {
+		l.store.options.Logger.Info("waiting for the lease of another process, which may have been killed", "longest", l.store.options.Lease)
+		if was, err = l.await(ctx, was); err != nil {
+			return err
+		}
+	}
+	err = l.put(ctx, Condition{IfMatch: was.ETag, IfNone: was.ETag == ""})
+	if errors.Is(err, ErrCondition) {
+		err = static.ErrLocked // another process was faster
+	}
+	return err
+}
+
+// await waits until the lease was is void. The result is empty if it has been given back.
+func (l *lease) await(ctx context.Context, was Object) (Object, error) {
+	tick := time.NewTicker(l.store.options.Lease / polls)
+	defer tick.Stop()
+	for range polls {
+		select {
+		case <-ctx.Done():
+			return was, ctx.Err()
+		case <-tick.C:
+		}
+		now, err := l.store.client.Head(ctx, l.store.key(l.name))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return Object{}, nil
+		case err != nil:
+			return was, wrap(l.name, err)
+		case now.ETag != was.ETag:
+			return was, static.ErrLocked
+		}
+	}
+	return was, nil
+}
+
+// put stores the object of the lease.
+func (l *lease) put(ctx context.Context, c Condition) error {
+	begun := time.Now()
+	l.count++
+	host, _ := os.Hostname()
+	content := static.Content{WriterTo: text(fmt.Sprintf("{%q: %q, %q: %q, %q: %d}\n", "host", host, "writer", l.token, "renewals", l.count)), Type: "application/json", CacheControl: "no-store"}
+	body, err := spool(content)
+	if err != nil {
+		return err
+	}
+	etag, err := l.store.put(ctx, l.name, body, Header{content.Type, "", content.CacheControl, body.digest}, c)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.etag, l.renewed = etag, begun
+	return nil
+}
+
+// probe reports whether the store obeys conditions: it must refuse two that are not met.
+func (l *lease) probe(ctx context.Context) (bool, error) {
+	for _, c := range []Condition{{IfNone: true}, {IfMatch: "00000000000000000000000000000000"}} {
+		if err := l.put(ctx, c); err == nil || errors.Is(err, errors.ErrUnsupported) {
+			return false, nil
+		} else if !errors.Is(err, ErrCondition) {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// keep renews the lease until ctx ends.
+func (l *lease) keep(ctx context.Context) {
+	defer close(l.done)
+	tick := time.NewTicker(l.store.options.Lease / renewals)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		// An error that is not ErrCondition may pass before the lease ends.
+		if err := l.put(ctx, Condition{IfMatch: l.etag}); errors.Is(err, ErrCondition) {
+			l.mu.Lock()
+			l.lost = err
+			l.mu.Unlock()
+			return
+		}
+	}
+}
+
+// check returns an error if the lease has ended.
+func (l *lease) check() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lost == nil && time.Since(l.renewed) >= l.store.options.Lease {
+		l.lost = errors.New("it could not be renewed in time")
+	}
+	if l.lost != nil {
+		return fmt.Errorf("the lease has been lost: %w (%w)", static.ErrLocked, l.lost)
+	}
+	return nil
+}

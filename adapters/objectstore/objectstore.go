@@ -1,0 +1,266 @@
+// Package objectstore keeps the documents that package static writes in a bucket: in Amazon S3
+// and stores with its API, or in Azure Blob Storage. The store, or a content delivery network
+// before it, answers all readers.
+//
+//	store, err := objectstore.New(client, &objectstore.Options{Prefix: "site/"})
+//	...
+//	report, err := static.WriteTo(ctx, store, src, nil)
+//
+// Each object has the headers Content-Type and Cache-Control, and Content-Encoding if it is
+// compressed. An object whose content and headers are the same is not stored again. The digest
+// that tells this is metadata of the object, which also tells objects of a Store from others: it
+// deletes no object without it.
+//
+// # Several writers
+//
+// Each write is on the condition that the object still has the entity tag that the Store has seen,
+// or still does not exist. In addition, a Store writes only while it has a lease: an object that it
+// renews every third of [Options].Lease. Another Store takes a lease over once the object has not
+// changed for that time. The clocks of the machines do not matter. A Store that loses its lease, or
+// a condition, stops with an error.
+//
+// Some stores ignore conditions, which [Store.Lock] finds out and logs. There, a Store looks at an
+// object just before it writes; two writers at the same time are then the caller's to prevent.
+package objectstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"log/slog"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/static"
+)
+
+// Options are the optional arguments of [New].
+type Options struct {
+	// Prefix comes before the name of a file in the key of its object. If it is not empty, it ends
+	// in a slash.
+	Prefix string
+
+	// Lease is the time after which a lease that is not renewed is void. After a process was
+	// killed, the next one waits for as long. If zero, 30 seconds is used.
+	Lease time.Duration
+
+	// Logger receives warnings. If nil, slog.Default() is used.
+	Logger *slog.Logger
+}
+
+// A Store is a [static.Store] in a bucket.
+type Store struct {
+	client  Client
+	options Options
+
+	conditional bool // the store obeys conditions
+	lease       *lease
+	folders     map[string]*folder
+}
+
+var _ static.Store = (*Store)(nil)
+
+// A folder is what a Store knows about the objects in a folder since it has the lease.
+type folder struct {
+	asked  int                     // requests for single objects
+	listed map[string]static.Stamp // by name; nil if the folder has not been listed
+}
+
+// askFirst is the number of objects that are asked for before their folder is listed. A folder with
+// fewer documents may have any number of other objects.
+const askFirst = 16
+
+// maxRead is the size of the largest object that is read as a whole.
+const maxRead = 1 << 30
+
+// New returns a Store. It requests nothing. opts may be nil.
+func New(client Client, opts *Options) (*Store, error) {
+	s := &Store{client: client}
+	if opts != nil {
+		s.options = *opts
+	}
+	if p := s.options.Prefix; p != "" && !strings.HasSuffix(p, "/") {
+		return nil, fmt.Errorf("objectstore: the prefix %q does not end in a slash", p)
+	}
+	s.options.Lease = cmp.Or(s.options.Lease, 30*time.Second)
+	s.options.Logger = cmp.Or(s.options.Logger, slog.Default())
+	return s, nil
+}
+
+func (s *Store) key(name string) string { return s.options.Prefix + name }
+
+// HasHeaders implements [static.Store].
+func (s *Store) HasHeaders() bool { return true }
+
+// Stat implements [static.Store]. After some objects of a folder, it lists the folder instead of
+// asking for each of them.
+func (s *Store) Stat(ctx context.Context, name string) (static.Stamp, error) {
+	dir, base := path.Split(name)
+	f := s.folder(dir)
+	if f.listed == nil && f.asked == askFirst {
+		if err := s.list(ctx, dir, f); err != nil {
+			return static.Stamp{}, err
+		}
+	}
+	if f.listed == nil {
+		f.asked++
+		o, err := s.client.Head(ctx, s.key(name))
+		return stampOf(o), wrap(name, err)
+	}
+	now, found := f.listed[base]
+	if !found {
+		return now, wrap(name, fs.ErrNotExist)
+	}
+	return now, nil
+}
+
+func (s *Store) folder(dir string) *folder {
+	f := s.folders[dir]
+	if f == nil {
+		f = new(folder)
+		s.folders[dir] = f
+	}
+	return f
+}
+
+func (s *Store) list(ctx context.Context, dir string, f *folder) error {
+	listed := make(map[string]static.Stamp)
+	for o, err := range s.client.List(ctx, s.key(dir)) {
+		if err != nil {
+			return wrap(dir, err)
+		}
+		listed[path.Base(o.Key)] = stampOf(o)
+	}
+	f.listed = listed
+	return nil
+}
+
+var errForeign = errors.New("another program has stored it; move it away, or give another prefix")
+
+func stampOf(o Object) static.Stamp { return static.Stamp{Size: o.Size, ETag: o.ETag} }
+
+// Read implements [static.Store].
+func (s *Store) Read(ctx context.Context, name string) ([]byte, static.Stamp, error) {
+	body, o, err := s.client.Get(ctx, s.key(name))
+	if err != nil {
+		return nil, static.Stamp{}, wrap(name, err)
+	}
+	defer body.Close()
+	text, err := io.ReadAll(io.LimitReader(body, maxRead))
+	if err == nil && int64(len(text)) != o.Size {
+		err = io.ErrUnexpectedEOF
+	}
+	return text, stampOf(o), wrap(name, err)
+}
+
+// Compare implements [static.Store]: by the digest in the metadata of the object. It fails if
+// another program has stored the object.
+func (s *Store) Compare(ctx context.Context, name string, c static.Content) (static.Stamp, bool, error) {
+	o, err := s.client.Head(ctx, s.key(name))
+	if err == nil && !isOurs(o) {
+		err = errForeign
+	}
+	if err != nil {
+		return stampOf(o), false, wrap(name, err)
+	}
+	digest, err := digestOf(c, io.Discard)
+	return stampOf(o), digest == o.Digest, wrap(name, err)
+}
+
+// Write implements [static.Store].
+func (s *Store) Write(ctx context.Context, name string, c static.Content, was static.Stamp) (static.Stamp, error) {
+	body, err := spool(c)
+	if err != nil {
+		return static.Stamp{}, err
+	}
+	defer body.close()
+	if err := s.lease.check(); err != nil {
+		return static.Stamp{}, err
+	}
+	condition := Condition{IfMatch: was.ETag, IfNone: was == static.Stamp{}}
+	etag, err := s.put(ctx, name, body, Header{c.Type, c.Encoding, c.CacheControl, body.digest}, condition)
+	if err != nil {
+		return static.Stamp{}, err
+	}
+	now := static.Stamp{Size: body.size, ETag: etag}
+	dir, base := path.Split(name)
+	if f := s.folder(dir); f.listed != nil {
+		f.listed[base] = now
+	}
+	return now, nil
+}
+
+// put stores an object on a condition.
+func (s *Store) put(ctx context.Context, name string, body *spooled, h Header, c Condition) (etag string, err error) {
+	if !s.conditional {
+		o, err := s.client.Head(ctx, s.key(name))
+		gone := errors.Is(err, fs.ErrNotExist)
+		switch {
+		case err != nil && !gone:
+			return "", wrap(name, err)
+		case c.IfNone && !gone || c.IfMatch != "" && c.IfMatch != o.ETag:
+			return "", wrap(name, ErrCondition)
+		}
+		c = Condition{}
+	}
+	etag, err = s.client.Put(ctx, s.key(name), body, body.size, h, c)
+	if err == nil || errors.Is(err, errors.ErrUnsupported) {
+		return etag, wrap(name, err)
+	}
+	// If the response to a successful request is lost, a client that repeats it loses the condition.
+	if o, failed := s.client.Head(ctx, s.key(name)); failed == nil && o.Digest == h.Digest && o.Size == body.size {
+		return o.ETag, nil
+	}
+	return "", wrap(name, err)
+}
+
+// Remove implements [static.Store]. It leaves objects that other programs have stored.
+func (s *Store) Remove(ctx context.Context, name string) error {
+	if err := s.lease.check(); err != nil {
+		return err
+	}
+	o, err := s.client.Head(ctx, s.key(name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err == nil && !isOurs(o):
+		s.options.Logger.Warn("object not removed: another program has stored it", "key", s.key(name))
+		return nil
+	case err == nil:
+		err = s.client.Delete(ctx, s.key(name), o.ETag)
+	}
+	if err != nil {
+		return wrap(name, err)
+	}
+	dir, base := path.Split(name)
+	delete(s.folder(dir).listed, base)
+	return nil
+}
+
+// Files implements [static.Store].
+func (s *Store) Files(ctx context.Context, dir string) iter.Seq2[string, error] {
+	prefix := s.key(dir + "/")
+	if dir == "." {
+		prefix = s.options.Prefix
+	}
+	return func(yield func(string, error) bool) {
+		for o, err := range s.client.List(ctx, prefix) {
+			if !yield(path.Base(o.Key), wrap(dir, err)) {
+				return
+			}
+		}
+	}
+}
+
+// wrap adds the name of the object to an error.
+func wrap(name string, err error) error {
+	if err != nil {
+		err = fmt.Errorf("object %q: %w", name, err)
+	}
+	return err
+}
