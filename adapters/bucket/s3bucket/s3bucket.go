@@ -50,7 +50,7 @@ func (Service) BeforeList(as func(any) bool) (token string) {
 	}
 	var options *[]func(*s3.Options)
 	if as(&options) {
-		*options = append(*options, func(o *s3.Options) { o.HTTPClient = limited{o.HTTPClient} })
+		*options = append(*options, limitedResponse)
 	}
 	return token
 }
@@ -75,8 +75,8 @@ func (l limited) Do(r *http.Request) (*http.Response, error) {
 // BeforeRead implements [bucket.Service].
 func (Service) BeforeRead(as func(any) bool, etag string) error {
 	var options *[]func(*s3.Options)
-	if as(&options) { // a line for each object without a checksum, past the logger of the host
-		*options = append(*options, func(o *s3.Options) { o.DisableLogOutputChecksumValidationSkipped = true })
+	if as(&options) {
+		*options = append(*options, withoutWarnings)
 	}
 	var in *s3.GetObjectInput
 	if etag != "" && as(&in) {

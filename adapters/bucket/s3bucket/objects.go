@@ -1,0 +1,150 @@
+package s3bucket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"net/http"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/resourcesync-go/resourcesync/adapters/objectstore"
+)
+
+// Objects is the [objectstore.Client] of a bucket. The client's credentials need the permissions
+// s3:ListBucket, without which S3 does not say that an object does not exist, s3:GetObject,
+// s3:PutObject and s3:DeleteObject.
+type Objects struct {
+	Client *s3.Client
+	Bucket string
+}
+
+var _ objectstore.Client = Objects{}
+
+// Head implements [objectstore.Client].
+func (b Objects) Head(ctx context.Context, key string) (objectstore.Object, error) {
+	out, err := b.Client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.Bucket, Key: &key})
+	if err != nil {
+		return objectstore.Object{}, translate(err)
+	}
+	return objectOf(key, out.ContentLength, out.ETag, out.Metadata), nil
+}
+
+// Get implements [objectstore.Client].
+func (b Objects) Get(ctx context.Context, key string) (io.ReadCloser, objectstore.Object, error) {
+	out, err := b.Client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.Bucket, Key: &key}, withoutWarnings)
+	if err != nil {
+		return nil, objectstore.Object{}, translate(err)
+	}
+	return out.Body, objectOf(key, out.ContentLength, out.ETag, out.Metadata), nil
+}
+
+func objectOf(key string, size *int64, etag *string, metadata map[string]string) objectstore.Object {
+	return objectstore.Object{Key: key, Size: aws.ToInt64(size), ETag: strings.Trim(aws.ToString(etag), `"`), Digest: metadata[objectstore.DigestName]}
+}
+
+// largest is the size of the largest object that S3 takes in one request.
+const largest = 5 << 30
+
+// Put implements [objectstore.Client]: in one request, so that an upload that breaks off leaves
+// nothing behind. An object has 5 GiB at most.
+func (b Objects) Put(ctx context.Context, key string, body io.ReadSeeker, size int64, h objectstore.Header, c objectstore.Condition) (string, error) {
+	if size > largest {
+		return "", fmt.Errorf("it has %d bytes, and S3 takes %d at most in one request", size, int64(largest))
+	}
+	in := &s3.PutObjectInput{
+		Bucket: &b.Bucket, Key: &key, Body: body, ContentLength: &size, ContentType: orNil(h.Type), ContentEncoding: orNil(h.Encoding),
+		CacheControl: orNil(h.CacheControl), Metadata: map[string]string{objectstore.DigestName: h.Digest},
+	}
+	if c.IfNone {
+		in.IfNoneMatch = aws.String("*")
+	}
+	if c.IfMatch != "" {
+		in.IfMatch = quoted(c.IfMatch)
+	}
+	out, err := b.Client.PutObject(ctx, in, limitedResponse)
+	if err != nil {
+		return "", translate(err)
+	}
+	return strings.Trim(aws.ToString(out.ETag), `"`), nil
+}
+
+// Delete implements [objectstore.Client]. Stores that do not know the condition of a deletion delete
+// the object.
+func (b Objects) Delete(ctx context.Context, key, etag string) error {
+	in := &s3.DeleteObjectInput{Bucket: &b.Bucket, Key: &key, IfMatch: quoted(etag)}
+	_, err := b.Client.DeleteObject(ctx, in, limitedResponse)
+	if err = translate(err); errors.Is(err, errors.ErrUnsupported) {
+		in.IfMatch = nil
+		_, err = b.Client.DeleteObject(ctx, in, limitedResponse)
+		err = translate(err)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// List implements [objectstore.Client].
+func (b Objects) List(ctx context.Context, prefix string) iter.Seq2[objectstore.Object, error] {
+	return func(yield func(objectstore.Object, error) bool) {
+		in := &s3.ListObjectsV2Input{Bucket: &b.Bucket, Prefix: &prefix, Delimiter: aws.String("/")}
+		for {
+			page, err := b.Client.ListObjectsV2(ctx, in, limitedResponse)
+			if err != nil {
+				yield(objectstore.Object{}, translate(err))
+				return
+			}
+			for _, o := range page.Contents {
+				if !yield(objectOf(aws.ToString(o.Key), o.Size, o.ETag, nil), nil) {
+					return
+				}
+			}
+			if in.ContinuationToken = page.NextContinuationToken; in.ContinuationToken == nil {
+				return
+			}
+		}
+	}
+}
+
+// limitedResponse limits the size of a response, which the client reads into memory.
+func limitedResponse(o *s3.Options) { o.HTTPClient = limited{o.HTTPClient} }
+
+// withoutWarnings turns off a line for each object without a checksum, past the logger of the host.
+func withoutWarnings(o *s3.Options) { o.DisableLogOutputChecksumValidationSkipped = true }
+
+// translate gives an error the meaning that objectstore knows.
+func translate(err error) error {
+	response, ok := errors.AsType[interface {
+		error
+		HTTPStatusCode() int
+	}](err)
+	if !ok {
+		return err
+	}
+	switch response.HTTPStatusCode() {
+	case http.StatusNotFound:
+		if !strings.Contains(err.Error(), "NoSuchBucket") {
+			return fmt.Errorf("%w (%w)", fs.ErrNotExist, err)
+		}
+	case http.StatusPreconditionFailed, http.StatusConflict:
+		return fmt.Errorf("%w (%w)", objectstore.ErrCondition, err)
+	case http.StatusNotImplemented:
+		return fmt.Errorf("%w (%w)", errors.ErrUnsupported, err)
+	}
+	return err
+}
+
+func quoted(etag string) *string { return aws.String(`"` + etag + `"`) }
+
+func orNil(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
