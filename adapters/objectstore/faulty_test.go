@@ -1,0 +1,132 @@
+package objectstore_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/resourcesync-go/resourcesync/adapters/objectstore"
+)
+
+// A faulty client is of a bucket in memory that fails in ways that a real server does not on request.
+type faulty struct {
+	mu      sync.Mutex
+	objects map[string]stored
+	count   int
+
+	conditions string // "ignored" or "rejected"; "" if they are obeyed
+
+	failed error // of each Put, before the object is stored, or nil
+	lost   error // of each Put, after the object has been stored, or nil
+}
+
+type stored struct {
+	objectstore.Object
+	text []byte
+}
+
+func newFaulty() *faulty { return &faulty{objects: make(map[string]stored)} }
+
+func (m *faulty) Head(_ context.Context, key string) (objectstore.Object, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o, found := m.objects[key]
+	if !found {
+		return objectstore.Object{}, fs.ErrNotExist
+	}
+	return o.Object, nil
+}
+
+func (m *faulty) Get(ctx context.Context, key string) (io.ReadCloser, objectstore.Object, error) {
+	o, err := m.Head(ctx, key)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return io.NopCloser(bytes.NewReader(m.objects[key].text)), o, err
+}
+
+func (m *faulty) Put(_ context.Context, key string, body io.ReadSeeker, _ int64, h objectstore.Header, c objectstore.Condition) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.failed != nil {
+		return "", m.failed
+	}
+	is, found := m.objects[key]
+	conditional := c != objectstore.Condition{}
+	switch {
+	case conditional && m.conditions == "rejected":
+		return "", errors.ErrUnsupported
+	case m.conditions == "" && (c.IfNone && found || c.IfMatch != "" && c.IfMatch != is.ETag):
+		return "", objectstore.ErrCondition
+	}
+	etag, err := m.store(key, body, h.Digest)
+	return etag, cmp.Or(err, m.lost)
+}
+
+// store stores an object. The caller holds the lock.
+func (m *faulty) store(key string, body io.Reader, digest string) (string, error) {
+	text, err := io.ReadAll(body)
+	m.count++
+	o := objectstore.Object{Key: key, Size: int64(len(text)), ETag: fmt.Sprint("etag-", m.count), Digest: digest}
+	m.objects[key] = stored{o, text}
+	return o.ETag, err
+}
+
+// replace stores an object as another program does.
+func (m *faulty) replace(key, content string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, _ = m.store(key, strings.NewReader(content), "")
+}
+
+// fail has each Put fail with err, if it is not nil.
+func (m *faulty) fail(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.failed = err
+}
+
+// lose has each Put fail with err after the object has been stored, if it is not nil.
+func (m *faulty) lose(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lost = err
+}
+
+// text returns the content of an object, or "" if there is none.
+func (m *faulty) text(key string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return string(m.objects[key].text)
+}
+
+func (m *faulty) Delete(_ context.Context, key, etag string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if o, found := m.objects[key]; found && o.ETag != etag && m.conditions == "" {
+		return objectstore.ErrCondition
+	}
+	delete(m.objects, key)
+	return nil
+}
+
+func (m *faulty) List(_ context.Context, prefix string) iter.Seq2[objectstore.Object, error] {
+	return func(yield func(objectstore.Object, error) bool) {
+		m.mu.Lock()
+		all := maps.Clone(m.objects)
+		m.mu.Unlock()
+		for _, key := range slices.Sorted(maps.Keys(all)) {
+			if name, ok := strings.CutPrefix(key, prefix); ok && !strings.Contains(name, "/") && !yield(all[key].Object, nil) {
+				return
+			}
+		}
+	}
+}
