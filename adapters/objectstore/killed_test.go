@@ -1,0 +1,240 @@
+package objectstore_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/bucket/s3bucket"
+	"github.com/resourcesync-go/resourcesync/adapters/objectstore"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
+	"github.com/resourcesync-go/resourcesync/destination"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
+	"github.com/resourcesync-go/resourcesync/internal/s3test"
+	"github.com/resourcesync-go/resourcesync/internal/testmain"
+	"github.com/resourcesync-go/resourcesync/static"
+)
+
+// writerOf is the variable that makes the program of the tests a process that writes to a bucket: a
+// URL with the access key, the endpoint and the name of the bucket.
+const writerOf = "RESOURCESYNC_TEST_WRITER"
+
+func TestMain(m *testing.M) {
+	if at := os.Getenv(writerOf); at != "" {
+		if err := writeOnce(context.Background(), at, os.Args[1], os.Args[2], os.Args[3]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	testmain.Run(m)
+}
+
+// openState opens a set in SQLite.
+func openState(ctx context.Context, state string) (*sqlstore.Set, func() error, error) {
+	store, err := sqlitestore.OpenFile(ctx, state, &sqlstore.Options{Window: time.Millisecond})
+	if err != nil {
+		return nil, nil, err
+	}
+	set, err := store.Set(ctx, "set", nil)
+	return set, store.Close, err
+}
+
+// writeOnce changes resources in a way that the seed decides, and keeps the documents in a bucket.
+func writeOnce(ctx context.Context, at, state, site, seed string) error {
+	u, err := url.Parse(at)
+	if err != nil {
+		return err
+	}
+	secret, _ := u.User.Password()
+	endpoint := "http://" + u.Host
+	client := s3.New(s3.Options{BaseEndpoint: &endpoint, Region: "us-east-1", UsePathStyle: true, Credentials: credentials.NewStaticCredentialsProvider(u.User.Username(), secret, "")})
+	set, done, err := openState(ctx, state)
+	if err != nil {
+		return err
+	}
+	defer done()
+	n, err := strconv.ParseUint(seed, 10, 64)
+	if err != nil {
+		return err
+	}
+	dice := rand.New(rand.NewPCG(n, 0))
+	for i := range 60 {
+		r := resource(i, "version-"+seed)
+		r.URI = site + "/papers/" + r.Key
+		switch dice.IntN(4) {
+		case 0:
+			err = errors.Join(err, set.Put(ctx, r))
+		case 1:
+			err = errors.Join(err, set.Delete(ctx, r.Key))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	src, err := static.New(site+"/rs/", []static.Set{{Name: "papers", Provider: set, Opener: contents{}}}, &static.SourceOptions{Division: static.Division{PageSize: 5, PackageSize: 100}})
+	if err != nil {
+		return err
+	}
+	store, err := objectstore.New(s3bucket.Objects{Client: client, Bucket: path.Base(u.Path)}, &objectstore.Options{Prefix: prefix, Lease: 300 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	_, err = static.WriteTo(ctx, store, src, &static.Options{Grace: -1, DumpEvery: -1, Gzip: true, Logger: slog.New(slog.DiscardHandler)})
+	return err
+}
+
+// TestKilled kills processes that write to a bucket, RESOURCESYNC_KILLS times, just before or just
+// after a request that changes an object arrives. A Destination that reads the bucket then finds no
+// fault. After a run that is not killed, it has what the set has, and nothing else is in the bucket.
+func TestKilled(t *testing.T) {
+	kills, err := strconv.Atoi(cmp.Or(os.Getenv("RESOURCESYNC_KILLS"), "10"))
+	must(t, err)
+	needs.Time(t)
+	b := s3test.New(t)
+	b.Publish(t, "*")
+	at := server{public: strings.TrimSuffix(b.Public, "{key}"), keys: func() []string { return keysOf(t, b) }}
+	state := filepath.Join(t.TempDir(), "state.db")
+
+	// The site: documents from the bucket, and contents from the state.
+	var titles atomic.Pointer[map[string]string]
+	public, err := url.Parse(at.public)
+	must(t, err)
+	documents := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = public.Scheme, public.Host, public.Host
+		r.Out.URL.Path = path.Join(public.Path, prefix, r.In.URL.Path)
+	}}
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		key, isPaper := strings.CutPrefix(r.URL.Path, "/papers/")
+		if !isPaper {
+			documents.ServeHTTP(w, r)
+			return
+		}
+		if title := (*titles.Load())[key]; title != "" {
+			_, _ = io.WriteString(w, title)
+			return
+		}
+		http.NotFound(w, r)
+	}))
+	defer site.Close()
+
+	// The server of the bucket, as the process sees it.
+	var kill func()       // ends the process
+	var left atomic.Int64 // requests until it is called
+	after := false
+	behind := &httputil.ReverseProxy{
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+		Rewrite:  func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = public.Scheme, public.Host },
+	}
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		last := r.Method != http.MethodGet && r.Method != http.MethodHead && left.Add(-1) == 0
+		if last && !after {
+			kill()
+			panic(http.ErrAbortHandler)
+		}
+		if last {
+			w = httptest.NewRecorder() // the response is lost
+		}
+		behind.ServeHTTP(w, r)
+		if last {
+			kill()
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	defer front.Close()
+
+	folder, err := destination.OpenFolder(t.TempDir())
+	must(t, err)
+	defer folder.Close()
+	d, err := destination.New(site.URL+"/", folder, &destination.Options{Logger: slog.New(slog.DiscardHandler), MaxDelete: 1})
+	must(t, err)
+	defer d.Close()
+
+	run := func(round int) error {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], state, site.URL, fmt.Sprint(round))
+		u, err := url.Parse(os.Getenv("RESOURCESYNC_TEST_S3"))
+		must(t, err)
+		u.Host, u.Path = strings.TrimPrefix(front.URL, "http://"), "/"+b.Name
+		cmd.Env = append(os.Environ(), writerOf+"="+u.String())
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		begun := make(chan struct{})
+		kill = func() {
+			<-begun
+			_ = cmd.Process.Kill()
+		}
+		must(t, cmd.Start())
+		close(begun)
+		if err := cmd.Wait(); err != nil {
+			return fmt.Errorf("%w: %s", err, &stderr)
+		}
+		return nil
+	}
+	killed := 0
+	for round := 0; killed < kills; round++ {
+		n := 1 + rand.N(60)
+		after = rand.N(2) == 0
+		left.Store(int64(n))
+		if err := run(round); err != nil && left.Load() > 0 {
+			t.Fatal(err)
+		} else if err != nil {
+			killed++
+		}
+		now := titlesIn(t, state)
+		titles.Store(&now)
+		paths, _, err := crawl(at.public+prefix, site.URL)
+		if err != nil {
+			t.Fatalf("killed at request %d, after it: %t: %v", n, after, err)
+		}
+		if len(paths) > 0 {
+			if report, err := d.Sync(t.Context()); err != nil {
+				t.Fatalf("killed at request %d, after it: %t: %+v, %v", n, after, report, err)
+			}
+		}
+	}
+	left.Store(0)
+	must(t, run(1000))
+	now := titlesIn(t, state)
+	titles.Store(&now)
+	report, err := d.Sync(t.Context())
+	if err != nil || report.Failed > 0 || report.Resources != int64(len(now)) {
+		t.Errorf("%d resources: %+v, %v", len(now), report, err)
+	}
+	at.check(t, site.URL, len(now))
+}
+
+// titlesIn returns the contents of the resources in a state, by their keys.
+func titlesIn(t *testing.T, state string) map[string]string {
+	t.Helper()
+	set, done, err := openState(t.Context(), state)
+	must(t, err)
+	defer done()
+	found := make(map[string]string)
+	for r, err := range set.Resources(t.Context(), resourcesync.Range{}) {
+		must(t, err)
+		found[r.Key] = r.Type
+	}
+	return found
+}
