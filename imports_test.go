@@ -155,6 +155,7 @@ var linked = map[string][]string{
 	"/adapters/bucket":               {"HTTP", "OpenTelemetry", "OpenTelemetry's SDK"},
 	"/adapters/bucket/s3bucket":      {"HTTP", "OpenTelemetry", "OpenTelemetry's SDK", "Amazon S3"},
 	"/adapters/bucket/azurebucket":   {"HTTP", "OpenTelemetry", "OpenTelemetry's SDK", "Azure Blob Storage"},
+	"/adapters/objectstore":          {"HTTP"},
 	"/destination/blobsink":          {"HTTP", "OpenTelemetry", "OpenTelemetry's SDK", "SQLite", "SQLite's C"},
 	"/adapters/sqltable":             nil,
 	"/adapters/sqltable/pgtable":     {"PostgreSQL"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/resourcesync-go/resourcesync/adapters/objectstore"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/internal/paths"
@@ -19,7 +20,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
-// build scans a folder and writes its documents as files.
+// build scans a folder and writes its documents as files or objects of a bucket.
 func build(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c, err := parseBuild(args)
 	if err == nil {
@@ -81,12 +82,7 @@ func (c *buildConfig) run(ctx context.Context, m *member, stdout io.Writer) erro
 		return fmt.Errorf("the folder cannot be scanned, and no document has been changed: %w", err)
 	}
 	begun := time.Now()
-	report, err := static.Write(ctx, c.out, src, &static.Options{
-		Gzip:      c.gzip,
-		Grace:     orAtOnce(c.grace),
-		DumpEvery: orAtOnce(c.dumpEvery),
-		Logger:    m.log,
-	})
+	report, err := c.write(ctx, m, src)
 	if errors.Is(err, static.ErrLocked) {
 		return fmt.Errorf("--out %q: %w; run this build again when that has ended", c.out, err)
 	}
@@ -99,6 +95,24 @@ func (c *buildConfig) run(ctx context.Context, m *member, stdout io.Writer) erro
 		return err
 	}
 	return kept.Err(confirmCommand)
+}
+
+// write writes the documents to the folder or the bucket.
+func (c *buildConfig) write(ctx context.Context, m *member, src *static.Source) (static.Report, error) {
+	o := &static.Options{Gzip: c.gzip, Grace: orAtOnce(c.grace), DumpEvery: orAtOnce(c.dumpEvery), Logger: m.log}
+	if c.bucket == nil {
+		return static.Write(ctx, c.out, src, o)
+	}
+	client, done, err := c.bucket.Objects(ctx)
+	if err != nil {
+		return static.Report{}, settings.Errorf("%w", err)
+	}
+	defer done()
+	store, err := objectstore.New(client, &objectstore.Options{Prefix: c.bucket.Prefix, Logger: m.log})
+	if err != nil {
+		return static.Report{}, err
+	}
+	return static.WriteTo(ctx, store, src, o)
 }
 
 // source returns the documents of m.
@@ -129,6 +143,9 @@ func (c *buildConfig) reserved(m *member, src *static.Source) ([]string, error) 
 		for _, path := range src.Paths() {
 			taken = append(taken, m.documents.Path+path)
 		}
+	}
+	if c.bucket != nil {
+		return taken, nil
 	}
 	published, err := paths.Real(c.folder.folder)
 	if err != nil {

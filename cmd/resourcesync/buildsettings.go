@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/bucketurl"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/internal/paths"
@@ -17,6 +18,7 @@ type buildConfig struct {
 	folder *folderConfig
 
 	out       string
+	bucket    *bucketurl.Bucket // out, parsed; nil if it is a folder
 	gzip      bool
 	grace     time.Duration // zero to remove files at once
 	dumpEvery time.Duration
@@ -35,12 +37,13 @@ func newBuild() (*buildConfig, *settings.Catalog) {
 	c := new(settings.Catalog)
 	c.Take(b.site.catalog, "folder")
 	c.Add(
-		settings.Setting{Name: "out", Value: settings.Text(&b.out), Need: "the folder for the documents", Example: "/var/www/html", Offer: completion.Values{Folders: true},
+		settings.Setting{Name: "out", Value: settings.Text(&b.out), Need: "the folder or bucket for the documents", Example: "/var/www/html", Offer: completion.Values{Folders: true},
 			Text: `The folder for the documents: the root of the site. It is created if it does not exist, but not
-				the folders above it.`},
+				the folders above it. Or a bucket, or a part of one, as s3://NAME/PREFIX, gs://NAME or azblob://NAME.`},
 		settings.Setting{Name: "gzip", Value: settings.Bool(&b.gzip),
 			Text: `Write a compressed copy beside each document, with the ending .gz, for web servers that send such
-				files, as nginx does with gzip_static.`},
+				files, as nginx does with gzip_static. In a bucket, documents are stored compressed instead, with
+				the header Content-Encoding.`},
 		settings.Setting{Name: "grace", Value: settings.Span(&b.grace), Default: "24h",
 			Text: `How long a document or package stays after no other document lists it, for Destinations that have
 				read an earlier index. With 0, it is removed at once.`},
@@ -80,6 +83,13 @@ func parseBuild(args []string) (*buildConfig, error) {
 	f.If(b.folder.keep > 0 && !b.folder.dumps, "keep-versions", "is for Change Dumps; give --dumps as well")
 	f.If(b.grace < 0, "grace", "give a time such as 24h, or 0")
 	f.If(b.dumpEvery < 0, "dumps-every", "give a time such as 24h, or 0")
+	if bucketurl.Is(b.out) {
+		at, err := bucketurl.Parse(b.out)
+		if err != nil {
+			f.Add(settings.Errorf("--out: %w", err)) // without the value, which may have a password
+		}
+		b.bucket = at
+	}
 	f.Add(b.site.check())
 	return b, c.Locate(f.Err())
 }
@@ -88,6 +98,9 @@ func parseBuild(args []string) (*buildConfig, error) {
 func (c *buildConfig) verify() error {
 	if err := c.site.verify(); err != nil {
 		return err
+	}
+	if c.bucket != nil {
+		return nil
 	}
 	if info, err := os.Stat(c.out); err == nil && !info.IsDir() {
 		return settings.Errorf("--out %q is a file; give the folder for the documents", c.out)

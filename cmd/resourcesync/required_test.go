@@ -31,7 +31,7 @@ func TestMissingArguments(t *testing.T) {
 		"run":                         "run: no config given; give the configuration file, as in: resourcesync run /etc/resourcesync/site.yaml, or in RESOURCESYNC_CONFIG;",
 		"check-config":                "check-config: no config given; give the configuration file, as in: resourcesync check-config /etc/resourcesync/site.yaml, or in RESOURCESYNC_CONFIG;",
 		"build":                       "build: no folder given; give the folder whose files are to be published, as in: resourcesync build /srv/files, or in RESOURCESYNC_FOLDER;",
-		"build .":                     "build: no --out given; give the folder for the documents, as in --out /var/www/html, or in RESOURCESYNC_OUT;",
+		"build .":                     "build: no --out given; give the folder or bucket for the documents, as in --out /var/www/html, or in RESOURCESYNC_OUT;",
 		"build . --out out":           "build: no --base-url given; give the public URL of the folder, as in --base-url https://files.example.org/, or in RESOURCESYNC_BASE_URL;",
 		"mirror":                      "as in: resourcesync mirror https://example.org/ copy;",
 		"mirror http://a/ s3://b":     "mirror: no --state-folder given; give a folder of this computer for the state of the copy in the bucket, as in --state-folder /var/lib/mirror, or in RESOURCESYNC_STATE_FOLDER;",

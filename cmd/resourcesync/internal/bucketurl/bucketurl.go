@@ -7,12 +7,15 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"gocloud.dev/blob"
 	_ "gocloud.dev/blob/s3blob" // s3://
 
 	"github.com/resourcesync-go/resourcesync/adapters/bucket"
 	"github.com/resourcesync-go/resourcesync/adapters/bucket/azurebucket"
 	"github.com/resourcesync-go/resourcesync/adapters/bucket/s3bucket"
+	"github.com/resourcesync-go/resourcesync/adapters/objectstore"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
@@ -99,6 +102,25 @@ func (b *Bucket) Open(ctx context.Context) (*blob.Bucket, error) {
 		return nil, fmt.Errorf("bucket %s: %w", b, err)
 	}
 	return opened, nil
+}
+
+// Objects opens the bucket for writes that depend on conditions. It requests nothing. The caller
+// calls the returned function after the last use.
+func (b *Bucket) Objects(ctx context.Context) (objectstore.Client, func() error, error) {
+	opened, err := b.Open(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	var amazon *s3.Client
+	var azure *container.Client
+	switch {
+	case opened.As(&amazon):
+		return s3bucket.Objects{Client: amazon, Bucket: b.name}, opened.Close, nil
+	case opened.As(&azure):
+		return azurebucket.Objects{Client: azure}, opened.Close, nil
+	}
+	opened.Close()
+	return nil, nil, fmt.Errorf("bucket %s: unknown driver", b)
 }
 
 // Service returns the Service of the scheme.
