@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The access log has the address that --client-header states, and all requests: those for
-// documents, files and what does not exist.
+// The access log has the address that --client-header states, and all requests: for
+// documents, for files and for paths that do not exist.
 func TestAccessLog(t *testing.T) {
 	folder := t.TempDir()
 	body := strings.Repeat("x", 1<<20)

@@ -14,7 +14,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/azuretest"
 )
 
-// TestAzureOpens has a container listed with the credentials of the environment.
+// TestAzureOpens lists a container with the credentials of the environment.
 func TestAzureOpens(t *testing.T) {
 	b := azuretest.New(t)
 	b.Put(t, "a", "one")
@@ -32,8 +32,8 @@ func TestAzureOpens(t *testing.T) {
 	}
 }
 
-// TestAzureLimits: the response to a listing is limited, and a token of the environment goes to its
-// own service only.
+// TestAzureLimits: the response to a listing is limited, and a token of the environment is sent to
+// its own service only.
 func TestAzureLimits(t *testing.T) {
 	var sent, requests atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

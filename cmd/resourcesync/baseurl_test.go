@@ -12,7 +12,7 @@ import (
 )
 
 // begun returns whether a set is ready at a start, before its first scan, and the base URL
-// that the state records then.
+// that is recorded in the state at that time.
 func begun(t *testing.T, folder, state, baseURL string) (ready bool, recorded string) {
 	t.Helper()
 	c, err := parseServe([]string{folder, "--state", state, "--base-url", baseURL})
@@ -27,8 +27,8 @@ func begun(t *testing.T, folder, state, baseURL string) (ready bool, recorded st
 	return p.set.Ready(), id.URIs
 }
 
-// TestBaseURLIsRecorded: a start reads no resource to find out whether the set has its
-// base URL. To show this, all resources are damaged.
+// TestBaseURLIsRecorded: a start does not read resources to find out whether the set
+// has its base URL. To show this, all resources are damaged.
 func TestBaseURLIsRecorded(t *testing.T) {
 	t.Parallel()
 	const damage = "UPDATE rs_resource SET body = "

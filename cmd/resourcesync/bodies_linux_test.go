@@ -17,7 +17,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// limitFiles sets how many files a process may have open at the same time.
+// limitFiles limits the open files of a process.
 func (p *process) limitFiles(n uint64) {
 	p.t.Helper()
 	const files = 7 // RLIMIT_NOFILE
@@ -28,7 +28,8 @@ func (p *process) limitFiles(n uint64) {
 	}
 }
 
-// dial connects from an address of this computer, which clients are told apart by.
+// dial connects from an address of this computer, so that it appears as a separate
+// client.
 func (p *process) dial(from string) net.Conn {
 	p.t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: needs.Patience}
@@ -53,7 +54,7 @@ func (p *process) withhold(from, method, path string, header ...string) net.Conn
 	return c
 }
 
-// answer returns the status that a connection is answered with before it ends.
+// answer returns the status of the response on a connection before it is closed.
 func answer(t *testing.T, c net.Conn) string {
 	t.Helper()
 	must(t, c.SetReadDeadline(time.Now().Add(needs.Patience)))
@@ -65,7 +66,7 @@ func answer(t *testing.T, c net.Conn) string {
 	return string(status)
 }
 
-// TestD18_Transfers: requests without their bodies take no transfers from others.
+// TestD18_Transfers: requests whose bodies never arrive do not occupy transfers.
 func TestD18_Transfers(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -99,7 +100,7 @@ func TestD18_Transfers(t *testing.T) {
 }
 
 // TestD18_Descriptors: more requests without their bodies than the process may have
-// connections hold up the site for seconds.
+// connections block the site only for seconds.
 func TestD18_Descriptors(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)

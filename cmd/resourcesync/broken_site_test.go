@@ -60,7 +60,7 @@ func (b *breakable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// breakIt makes the website answer like this until repair.
+// breakIt makes the website answer with broken until it is repaired.
 func (b *breakable) breakIt(broken func(w http.ResponseWriter, r *http.Request, repaired <-chan struct{})) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -78,7 +78,7 @@ func (b *breakable) repair() {
 	}
 }
 
-// bomb is 50 MB, compressed.
+// bomb returns 50 MB, compressed.
 func bomb(t *testing.T) []byte {
 	var b bytes.Buffer
 	zw := gzip.NewWriter(&b)
@@ -93,10 +93,10 @@ func bomb(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// TestProxyBrokenSites: whatever is wrong with a website, the proxy goes on, reports
-// nothing as deleted that it merely could not read, and never lists a private page.
-// Pages that have become private leave the list; their deletions are held. When the
-// website is repaired, everything is listed again.
+// TestProxyBrokenSites: with a broken website, the proxy continues, does not report
+// pages as deleted that it merely could not read, and never lists a private page. Pages
+// that have become private leave the list; their deletions are held. When the website
+// is repaired, everything is listed again.
 func TestProxyBrokenSites(t *testing.T) {
 	t.Parallel()
 	respond := func(status int, location string) func(http.ResponseWriter, *http.Request, <-chan struct{}) {
@@ -196,7 +196,7 @@ func TestProxyBrokenSites(t *testing.T) {
 }
 
 // TestProxyConfirmDeletions: confirm-deletions with the arguments of a running proxy
-// has it publish the deletions of pages that have become private.
+// makes it publish the deletions of pages that have become private.
 func TestProxyConfirmDeletions(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)

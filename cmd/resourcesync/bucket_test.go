@@ -51,8 +51,8 @@ func startBucket(t *testing.T, flags ...string) (site string) {
 	return site
 }
 
-// A bucket is published, its changes are reported by the store, and the Source is copied
-// into another bucket.
+// A bucket is published, the store reports its changes, and the Source is copied into
+// another bucket.
 func TestBucket(t *testing.T) {
 	from, to := newBucket(t), newBucket(t)
 	from.Put(t, "a.txt", "one")
@@ -122,7 +122,7 @@ func TestBucket(t *testing.T) {
 	if !strings.HasSuffix(found, "a.txt=changed ") || strings.Count(found, "=") != 1 {
 		t.Errorf("the copy has %s", found)
 	}
-	// The state of one bucket is not that of another.
+	// The state of another bucket is refused.
 	status, _, errs := runMirror(t, site, to.URL, "--state-folder", state, "--allow-addresses", "127.0.0.0/8")
 	if status != 2 || !strings.Contains(errs, "has the state of the copy in s3://") {
 		t.Errorf("status %d: %s", status, errs)

@@ -24,7 +24,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
-// A built folder is one whose documents are written as files.
+// A built folder has its documents written as files.
 type built struct {
 	t      testing.TB
 	folder string
@@ -49,7 +49,7 @@ func (b *built) write(i int, text string) {
 	must(b.t, os.Chtimes(path, at, at))
 }
 
-// A buildResult is what build --json prints.
+// A buildResult is the output of build --json.
 type buildResult struct {
 	Listed, Created, Updated, Deleted, Held, Documents, Unlisted int
 	Written, Removed                                             []string
@@ -67,7 +67,7 @@ func (b *built) try(flags ...string) (result buildResult, status int, stderr str
 	return result, status, errs.String()
 }
 
-// build builds without an error.
+// build builds, which must succeed.
 func (b *built) build(flags ...string) buildResult {
 	b.t.Helper()
 	result, status, stderr := b.try(flags...)
@@ -77,7 +77,8 @@ func (b *built) build(flags ...string) buildResult {
 	return result
 }
 
-// TestBuild builds beside the files, again, after changes, and after too many deletions.
+// TestBuild builds documents beside the files, again, after changes, and after too many
+// deletions.
 func TestBuild(t *testing.T) {
 	t.Parallel()
 	b := newBuilt(t, "", "https://files.example.org/", "--page-size", "10", "--grace", "0")
@@ -104,7 +105,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// TestBuildErrors: what is wrong is said in a line, and nothing is written.
+// TestBuildErrors: an error is one line, and nothing is written.
 func TestBuildErrors(t *testing.T) {
 	b := newBuilt(t, "", "https://files.example.org/")
 	for name, test := range map[string]struct {
@@ -202,7 +203,7 @@ func fileServer(folder *string) http.Handler {
 	})
 }
 
-// TestBuildKilled kills builds at any moment. No link of the documents leads nowhere then,
+// TestBuildKilled kills builds at random moments. No link in the documents is broken then,
 // and the last build completes them.
 func TestBuildKilled(t *testing.T) {
 	t.Parallel()
@@ -252,7 +253,8 @@ func TestBuildKilled(t *testing.T) {
 	}
 }
 
-// TestBuildTwice: a build that meets another one fails, as it would by an error that passes.
+// TestBuildTwice: a build that meets another one fails with the exit status of a temporary
+// error.
 func TestBuildTwice(t *testing.T) {
 	b := newBuilt(t, "", "https://files.example.org/")
 	lock, err := lockStateFile(b.flags[5])

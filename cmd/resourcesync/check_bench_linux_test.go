@@ -47,7 +47,7 @@ func (l *listed) document(name, root, links, metadata string, entries func(w io.
 	must(l.b, f.Close())
 }
 
-// publish writes all documents, with a time of the lists.
+// publish writes all documents. at is the time of the lists.
 func (l *listed) publish(resources int, at string) {
 	const most = 50_000
 	l.at = at
@@ -114,10 +114,10 @@ func (l *listed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// BenchmarkCheck measures how long check takes for the documents of a Source with
-// RESOURCESYNC_BENCH_URLS resources (10,000), and mirror for its lists: the first time, up to the
-// first request for a resource, and when the lists are new and no resource is. Run it with
-// -benchtime 1x and TMPDIR on a fast disk.
+// BenchmarkCheck measures the time of check for the documents of a Source with
+// RESOURCESYNC_BENCH_URLS resources (10,000), and of mirror for its lists: the first time, up to
+// the first request for a resource, and when the lists are new but no resource has changed. Run
+// it with -benchtime 1x and TMPDIR on a fast disk.
 func BenchmarkCheck(b *testing.B) {
 	resources, _ := strconv.Atoi(cmp.Or(os.Getenv("RESOURCESYNC_BENCH_URLS"), "10000"))
 	program, err := os.Executable()

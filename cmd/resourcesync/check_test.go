@@ -26,8 +26,8 @@ func runCheck(t testing.TB, args ...string) (status int, stdout, stderr string) 
 	return status, out.String(), errs.String()
 }
 
-// TestCheckServe holds that serve breaks no rule: with one document and with many, after
-// changes, with dumps, versions, a hub and WebSockets.
+// TestCheckServe: serve breaks no rule: with one document and with many, after changes,
+// with dumps, versions, a hub and WebSockets.
 func TestCheckServe(t *testing.T) {
 	t.Parallel()
 	for name, flags := range map[string][]string{
@@ -81,7 +81,7 @@ func broken(t *testing.T) string {
 	return s.URL
 }
 
-// TestCheckFormats has each format of a report with findings.
+// TestCheckFormats writes findings in each format of a report.
 func TestCheckFormats(t *testing.T) {
 	site := broken(t)
 	for format, parts := range map[string][]string{
@@ -127,7 +127,7 @@ func TestCheckFormats(t *testing.T) {
 	}
 }
 
-// TestCheckStatus has the exit statuses.
+// TestCheckStatus checks the exit statuses.
 func TestCheckStatus(t *testing.T) {
 	good := filepath.Join(t.TempDir(), "list.xml")
 	write(t, good, `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>https://example.org/</loc></url></urlset>`)

@@ -18,7 +18,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// ciJob runs the script of a job as a CI does, with this program, and returns what it has written to a
+// ciJob runs the script of a job as a CI system does, with this program, and returns the content of
 // file, and the exit status.
 func ciJob(t *testing.T, script, site, file string) (text string, status int) {
 	t.Helper()
@@ -39,8 +39,8 @@ func ciJob(t *testing.T, script, site, file string) (text string, status int) {
 	return read(t, filepath.Join(folder, file)), status
 }
 
-// TestCheckSnippets runs the scripts of docs/check.md for GitLab and GitHub. A job fails if the Source
-// does, and its file is a report all the same.
+// TestCheckSnippets runs the scripts of docs/check.md for GitLab and GitHub. A job fails if the
+// Source has errors, and still writes its report.
 func TestCheckSnippets(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)
@@ -81,8 +81,7 @@ func TestCheckSnippets(t *testing.T) {
 	}
 }
 
-// TestCheckSARIF holds that SARIF has the properties that its schema requires, with values that it
-// allows.
+// TestCheckSARIF: the SARIF report has the properties that its schema requires, with valid values.
 func TestCheckSARIF(t *testing.T) {
 	type text struct{ Text string }
 	file := filepath.Join(t.TempDir(), "a list.xml")

@@ -23,8 +23,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// startForm starts a command that serves a Source at the address listen, or at any one, and waits until
-// it is ready.
+// startForm starts a command that serves a Source at the address listen, or at any address if it is
+// empty, and waits until it is ready.
 func startForm(t *testing.T, command, listen string, args ...string) *served {
 	t.Helper()
 	s := &served{t: t, stdout: newOutput(t), stderr: newOutput(t)}
@@ -43,8 +43,8 @@ func startForm(t *testing.T, command, listen string, args ...string) *served {
 	return s
 }
 
-// TestCheckForms holds that check finds nothing in any form of our own Sources, after resources have
-// been created, updated and deleted.
+// TestCheckForms: check finds no faults in any form of our own Sources, after resources have been
+// created, updated and deleted.
 func TestCheckForms(t *testing.T) {
 	t.Parallel()
 	for name, form := range map[string]func(t *testing.T) (site string){
@@ -138,7 +138,7 @@ func archiveForm(t *testing.T) string {
 	return s.site
 }
 
-// firstTime returns the first attribute of a name in a document.
+// firstTime returns the first attribute with a name in a document.
 func firstTime(t *testing.T, text, name string) string {
 	t.Helper()
 	m := regexp.MustCompile(` ` + name + `="([^"]*)"`).FindStringSubmatch(text)

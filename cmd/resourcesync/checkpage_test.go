@@ -8,7 +8,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/browsertest"
 )
 
-// TestCheckPage opens a report in a browser. It is one file.
+// TestCheckPage opens a report, which is a single file, in a browser.
 func TestCheckPage(t *testing.T) {
 	status, page, stderr := runCheck(t, broken(t), "--format", "html")
 	if status != 1 {

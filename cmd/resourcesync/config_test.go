@@ -80,8 +80,8 @@ func TestFaultyFiles(t *testing.T) {
 	}
 }
 
-// Flags have priority over variables, and these over the file; what a set says has
-// priority over what all sets have by default.
+// Flags have priority over variables, and variables over the file. A setting of a set
+// has priority over the default for all sets.
 func TestPriorities(t *testing.T) {
 	const text = `
 listen: 127.0.0.1:1
@@ -114,7 +114,7 @@ sets:
 	}
 }
 
-// Each command takes its flags from variables too, and says so if one is misspelled.
+// Each command also takes its flags from variables, and reports misspelled ones.
 func TestVariables(t *testing.T) {
 	t.Setenv("RESOURCESYNC_HASH", "md5")
 	t.Setenv("RESOURCESYNC_EXCLUDE", "/a/* /b/*")
@@ -144,7 +144,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// A secret in a file is used without the newline at its end, and shown nowhere.
+// A secret is read from a file without its final newline, and never shown.
 func TestSecretFiles(t *testing.T) {
 	dir := t.TempDir()
 	token, hubs := filepath.Join(dir, "token"), filepath.Join(dir, "hubs")
@@ -217,7 +217,7 @@ func TestCheckConfig(t *testing.T) {
 	}
 }
 
-// Commands that copy or judge a Source show no password, because they take none.
+// Commands that copy or check a Source show no password, because they take none.
 func TestUserOfSource(t *testing.T) {
 	for _, args := range [][]string{{"mirror", "http://me:sesame@127.0.0.1:1/", t.TempDir()}, {"check", "http://me:sesame@127.0.0.1:1/"}} {
 		var stdout, stderr bytes.Buffer
@@ -227,7 +227,7 @@ func TestUserOfSource(t *testing.T) {
 	}
 }
 
-// A state is not in a folder of any set.
+// A state must not be in a folder of any set.
 func TestStateInFolderOfASet(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(dir, "b"), 0o755))
@@ -239,7 +239,7 @@ func TestStateInFolderOfASet(t *testing.T) {
 	}
 }
 
-// FuzzParseConfig: no text makes the reader of files fail in another way than by an error.
+// FuzzParseConfig: any text is parsed or returns an error.
 func FuzzParseConfig(f *testing.F) {
 	for _, seed := range []string{"", "a: b", "sets:\n- {kind: folder, folder: .}", "a: &x [1]\nb: *x", "<<: *x", "? [a]\n: b", "sets: [[a]]", "a: !!binary x"} {
 		f.Add([]byte(seed))
@@ -255,7 +255,7 @@ func FuzzParseConfig(f *testing.F) {
 	})
 }
 
-// The example of the documents is a configuration, and the same as the file.
+// The example in the documents is a valid configuration, and equal to the file.
 func TestExampleConfig(t *testing.T) {
 	text := read(t, "../../deploy/site.yaml")
 	if !strings.Contains(read(t, "../../docs/configuration.md"), "```yaml\n"+text+"```\n") {

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// damaged makes a state of a folder with three files, and one change, and lets
-// damage happen to it.
+// damaged creates a state of a folder with three files and one change, and damages it.
 func damaged(t *testing.T, damage func(path string)) *served {
 	t.Helper()
 	folder, path := t.TempDir(), filepath.Join(t.TempDir(), "state.db")

@@ -78,7 +78,7 @@ func TestD17_ManyDeletions(t *testing.T) {
 	c.checkMemory()
 }
 
-// askAll asks for a Resource List Index and for each of its pages.
+// askAll requests a Resource List Index and each of its pages.
 func (c *crowd) askAll(index string, answered *atomic.Int64) (slowest time.Duration) {
 	ask := func(url string) string {
 		begun := time.Now()

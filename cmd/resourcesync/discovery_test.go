@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestD7_Robots: robots.txt names the sitemap, the Resource List or both, as the
-// flags say. The folder's own robots.txt gets the lines added, and is no longer
-// listed, because what a list says of it would not be true.
+// TestD7_Robots: robots.txt names the sitemap, the Resource List or both, as the flags
+// say. The lines are added to the folder's own robots.txt, which is no longer listed,
+// because its listed hash would be wrong.
 func TestD7_Robots(t *testing.T) {
 	t.Parallel()
 	const own = "User-agent: *\nDisallow: /x/\n"
@@ -52,8 +52,8 @@ func TestD7_Robots(t *testing.T) {
 	}
 }
 
-// TestD7_RobotsOfTheFolderStaysInIt: a robots.txt that is no file of the folder is
-// not served.
+// TestD7_RobotsOfTheFolderStaysInIt: a robots.txt that links to a file outside the
+// folder is not served.
 func TestD7_RobotsOfTheFolderStaysInIt(t *testing.T) {
 	folder, outside := t.TempDir(), filepath.Join(t.TempDir(), "secret")
 	write(t, outside, "secret")
@@ -64,8 +64,9 @@ func TestD7_RobotsOfTheFolderStaysInIt(t *testing.T) {
 	}
 }
 
-// TestD7_PrefixRoot: with the prefix / the documents are at the top. Files and
-// folders in their way are not published, and the log names each; all others are.
+// TestD7_PrefixRoot: with the prefix / the documents are at the top. Files and folders
+// that collide with them are not published, and the log names each. All others are
+// published.
 func TestD7_PrefixRoot(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -96,7 +97,7 @@ func TestD7_PrefixRoot(t *testing.T) {
 	}
 }
 
-// TestD8_DescribedBy: the descriptions that the flags name are linked.
+// TestD8_DescribedBy: documents link to the descriptions that the flags name.
 func TestD8_DescribedBy(t *testing.T) {
 	t.Parallel()
 	s := startReady(t, sampleFolder(t), "--described-by", "https://example.org/about", "--set-described-by", "https://example.org/files")

@@ -16,7 +16,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// mountTmpfs mounts a small disk of its own, for which it needs to be root.
+// mountTmpfs mounts a small file system for the test. It needs root.
 func mountTmpfs(t *testing.T, options string) string {
 	t.Helper()
 	path := t.TempDir()
@@ -25,8 +25,8 @@ func mountTmpfs(t *testing.T, options string) string {
 	return path
 }
 
-// remountReadOnly waits for processes that other tests start: each has our files open until it
-// executes its program.
+// remountReadOnly waits for processes that other tests start: each inherits our open files
+// until it executes its program.
 func remountReadOnly(t *testing.T, disk string) {
 	t.Helper()
 	err := error(syscall.EBUSY)
@@ -36,7 +36,7 @@ func remountReadOnly(t *testing.T, disk string) {
 	must(t, err)
 }
 
-// mounted skips the test if err is not nil, except in CI.
+// mounted skips the test if err is not nil. In CI, it fails the test.
 func mounted(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -44,8 +44,7 @@ func mounted(t *testing.T, err error) {
 	}
 }
 
-// fill leaves no room on the disk at path until the file that it returns is
-// removed.
+// fill fills the disk at path until the returned file is removed.
 func fill(t *testing.T, path string) string {
 	t.Helper()
 	filler := filepath.Join(path, "filler")
@@ -105,10 +104,10 @@ func TestDiskFull(t *testing.T) {
 	})
 }
 
-// When the system stops writing to the disk with the state, as it does after an
-// error of the disk, this is reported, and the lists stay available. When the disk has
-// been repaired, a new start publishes all changes, once. (A remount would be refused
-// while files are open for writing.)
+// When the system stops writing to the disk with the state, as it does after a disk
+// error, this is reported, and the lists stay available. When the disk has been
+// repaired, a restart publishes all changes, once. (A remount would be refused while
+// files are open for writing.)
 func TestDiskTurnsReadOnly(t *testing.T) {
 	t.Parallel()
 	image, disk := filepath.Join(t.TempDir(), "image"), t.TempDir()
@@ -146,7 +145,8 @@ func TestDiskTurnsReadOnly(t *testing.T) {
 		t.Errorf("changes %q", got)
 	}
 	s.stop()
-	// A process that another test starts has our files open until it is itself.
+	// A process that another test starts inherits our open files until it executes its
+	// program.
 	s.until("unmounted", func() bool { return syscall.Unmount(disk, 0) == nil })
 	must(t, mount())
 
@@ -159,8 +159,7 @@ func TestDiskTurnsReadOnly(t *testing.T) {
 	}
 }
 
-// A state on a disk that cannot be written to is refused, a new one and one that
-// is there.
+// A state on a read-only disk is refused, both a new one and an existing one.
 func TestReadOnlyDisk(t *testing.T) {
 	t.Parallel()
 	disk := mountTmpfs(t, "size=4m")

@@ -17,8 +17,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// The packages have every file, with the bytes that it has, and a change of one
-// shows in its package.
+// The packages contain every file with its current bytes, and a change of a file
+// appears in its package.
 func TestDumps(t *testing.T) {
 	t.Parallel()
 	s := startReady(t, sampleFolder(t), "--package-size", "1KiB")
@@ -49,7 +49,7 @@ func TestDumps(t *testing.T) {
 	check()
 }
 
-// Nothing is read twice for a package: what the scan has read is enough.
+// Packages do not read files for their hashes, because the scan has stored them.
 func TestDumpsReadNothing(t *testing.T) {
 	t.Parallel()
 	folder := sampleFolder(t)
@@ -61,8 +61,8 @@ func TestDumpsReadNothing(t *testing.T) {
 	}
 }
 
-// With copies of what changes, the Change Dump has every version, also of a file
-// that has changed again, and after a restart.
+// With --keep-versions, the Change Dump has every version, also of a file that has
+// changed again, and after a restart.
 func TestKeepVersions(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)
@@ -103,7 +103,7 @@ func (s *served) awaitVersions(want []string) {
 	}
 }
 
-// versions returns what the packages of the Change Dump have, in the form "updated
+// versions returns the changes in the packages of the Change Dump, in the form "updated
 // text".
 func (s *served) versions() (found []string) {
 	s.t.Helper()
@@ -128,8 +128,8 @@ func (s *served) versions() (found []string) {
 	return found
 }
 
-// Servers that share the state in PostgreSQL and the folder with the copies have
-// every version, whichever of them has found the change.
+// Servers that share the state in PostgreSQL and the folder with the copies have every
+// version, whichever server has found the change.
 func TestKeepVersionsOfReplicas(t *testing.T) {
 	t.Parallel()
 	folder := sampleFolder(t)
@@ -151,7 +151,7 @@ func TestKeepVersionsOfReplicas(t *testing.T) {
 	}
 }
 
-// Copies are kept where nobody is served them.
+// Copies are kept in a folder that is not served.
 func TestVersionsElsewhere(t *testing.T) {
 	t.Parallel()
 	folder := sampleFolder(t)

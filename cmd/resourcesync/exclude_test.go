@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestExclude follows a folder over restarts. A new state leaves out the litter. Listed files stay
-// until --exclude is given; these deletions pass the guard, and others do not.
+// TestExclude follows a folder over restarts. A new state excludes unwanted files. Files that are
+// already listed stay until --exclude is given; these deletions pass the guard, and others do not.
 func TestExclude(t *testing.T) {
 	t.Parallel()
 	for kind, newState := range states {
@@ -65,7 +65,8 @@ func TestExclude(t *testing.T) {
 			s.stderr.await("deletions are held: too many resources are missing")
 			s.stop()
 
-			// The litter stays out without the flag; the draft is a new file.
+			// The unwanted files stay excluded without the flag; the draft is a new
+			// file.
 			s = restart(files + " " + drafts + " sub/drafts")
 			if res, _ := s.get("resourcesync/healthz"); res.StatusCode != 503 {
 				t.Errorf("healthz: %s", res.Status)

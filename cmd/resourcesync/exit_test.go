@@ -10,8 +10,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
 )
 
-// TestExitStatuses: what a supervisor may start again ends with 1, and what somebody must
-// correct first ends with 2, whichever command it is and wherever the setting stands.
+// TestExitStatuses: errors that a restart may solve exit with 1, and errors that somebody
+// must correct first exit with 2, for all commands and all sources of a setting.
 func TestExitStatuses(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -50,8 +50,8 @@ func TestExitStatuses(t *testing.T) {
 	}
 }
 
-// TestUnitDoesNotRestartWrongConfigurations: systemd starts the program again, but not after
-// the exit status of a wrong configuration.
+// TestUnitDoesNotRestartWrongConfigurations: systemd restarts the program, but not after the
+// exit status of a wrong configuration.
 func TestUnitDoesNotRestartWrongConfigurations(t *testing.T) {
 	unit := read(t, "../../deploy/resourcesync.service")
 	mirror := read(t, "../../deploy/resourcesync-mirror.service")

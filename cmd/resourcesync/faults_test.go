@@ -10,8 +10,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
 )
 
-// TestFaultsHelp: the error of a wrong setting names its place and what to give: in a flag, a
-// variable, and a file, where check-config finds all faults without starting anything.
+// TestFaultsHelp: the error of a wrong setting names its place and a valid value, for a flag,
+// a variable, and a file, in which check-config finds all faults without starting anything.
 func TestFaultsHelp(t *testing.T) {
 	const times, truth = "give a time with its unit, such as 30m, 48h or 90d", "give true or false"
 	folder := "sets: [{kind: folder, folder: .}]"

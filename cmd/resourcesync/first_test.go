@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestD14_ReadyInJSON reads what a process writes for programs.
+// TestD14_ReadyInJSON reads the JSON output of a process.
 func TestD14_ReadyInJSON(t *testing.T) {
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "a.txt"), "a")
@@ -29,8 +29,7 @@ func TestD14_ReadyInJSON(t *testing.T) {
 	p.document(ready.ResourceList, "resourcelist")
 }
 
-// TestD14_NoHashes publishes files without reading them; packages are complete all
-// the same.
+// TestD14_NoHashes publishes files without reading them; packages are still complete.
 func TestD14_NoHashes(t *testing.T) {
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "a.txt"), "a")
@@ -48,7 +47,7 @@ func TestD14_NoHashes(t *testing.T) {
 	}
 }
 
-// TestD14_Mistyped gives a process commands and flags that it does not have.
+// TestD14_Mistyped runs commands and flags that do not exist.
 func TestD14_Mistyped(t *testing.T) {
 	program, err := os.Executable()
 	must(t, err)

@@ -58,8 +58,8 @@ func TestBaseURLsAreCleaned(t *testing.T) {
 	}
 }
 
-// TestOneMeaning: a flag is of one type in all commands that have it, because a variable sets
-// all of them, and the flags whose values look alike begin with the same words in every help.
+// TestOneMeaning: a flag has the same type in all commands, because one variable sets all of
+// them. Flags with values of the same form begin with the same words in every help.
 func TestOneMeaning(t *testing.T) {
 	types, meanings := make(map[string]string), make(map[string]string)
 	for _, c := range commands() {

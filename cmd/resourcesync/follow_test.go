@@ -47,7 +47,7 @@ func startMirror(t testing.TB, source, dir string, flags ...string) *follower {
 	return f
 }
 
-// interrupt ends a follower, which must be clean.
+// interrupt ends a follower, which must exit with status 0.
 func (f *follower) interrupt(t testing.TB) {
 	t.Helper()
 	must(t, f.Process.Signal(os.Interrupt))
@@ -84,8 +84,8 @@ func TestMirrorFollow(t *testing.T) {
 	f.interrupt(t)
 }
 
-// TestMirrorAuditBesideFollow audits a copy while another process follows the Source. What it finds is
-// repaired by that process.
+// TestMirrorAuditBesideFollow audits a copy while another process follows the Source. That process
+// repairs what the audit finds.
 func TestMirrorAuditBesideFollow(t *testing.T) {
 	t.Parallel()
 	s := startReady(t, t.TempDir(), "--websocket")
@@ -112,7 +112,7 @@ func TestMirrorAuditBesideFollow(t *testing.T) {
 
 // TestMirrorFollowKilled kills mirror --follow again and again while the Source changes and
 // notifications are lost, repeated and delayed. In the end the copy equals the Source, and the
-// hub knows one subscription to each channel.
+// hub has one subscription to each channel.
 func TestMirrorFollowKilled(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)

@@ -33,7 +33,7 @@ func TestD24_Headers(t *testing.T) {
 	}
 }
 
-// TestD24_Host asks for the status under names that a web page could have.
+// TestD24_Host requests the status under host names that a web page could have.
 func TestD24_Host(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -74,7 +74,7 @@ func TestD24_Host(t *testing.T) {
 	}
 }
 
-// TestD24_Probes: probes reach a site by whatever address it has.
+// TestD24_Probes: probes reach a site by any of its addresses.
 func TestD24_Probes(t *testing.T) {
 	folder := t.TempDir()
 	write(t, folder+"/a.txt", "a")
@@ -124,7 +124,7 @@ func TestD24_Origins(t *testing.T) {
 	}
 }
 
-// TestD24_OriginFlags says what is wrong with a flag.
+// TestD24_OriginFlags: the error names the fault of a flag.
 func TestD24_OriginFlags(t *testing.T) {
 	for _, test := range []struct{ flags, want string }{
 		{"--websocket-origin www.example.org", "add --websocket"},

@@ -56,8 +56,7 @@ func TestHealthz(t *testing.T) {
 	}
 }
 
-// healthz is below the prefix, in the way of no file, and there from the
-// beginning.
+// healthz is below the prefix, does not collide with files, and answers from the start.
 func TestHealthzIsServed(t *testing.T) {
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "resourcesync/healthz"), "file")

@@ -27,14 +27,14 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// write writes a file, and the folders on the way.
+// write writes a file, and creates its folders.
 func write(t testing.TB, path, body string) {
 	t.Helper()
 	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	must(t, os.WriteFile(path, []byte(body), 0o644))
 }
 
-// An output is what a program writes, and can be waited for.
+// An output is the output of a program, which tests can wait for.
 type output struct {
 	t    testing.TB
 	mu   sync.Mutex
@@ -93,7 +93,7 @@ func (o *output) wake() {
 	o.more.Broadcast()
 }
 
-// A served folder is one that run serves, with real files and real HTTP.
+// A served folder is published by run, with real files and real HTTP.
 type served struct {
 	t              testing.TB
 	folder         string
@@ -134,7 +134,7 @@ func startReady(t testing.TB, folder string, flags ...string) *served {
 	return s
 }
 
-// write writes a file of the folder in one go, so that no scan finds half of it.
+// write writes a file of the folder atomically, so that no scan finds half of it.
 func (s *served) write(key, body string) {
 	s.t.Helper()
 	elsewhere := filepath.Join(s.t.TempDir(), "file")
@@ -144,10 +144,10 @@ func (s *served) write(key, body string) {
 	must(s.t, os.Rename(elsewhere, path))
 }
 
-// publicURL is a base URL that documents can have wherever the listener is.
+// publicURL is a base URL for documents, regardless of the address of the listener.
 const publicURL = "https://files.example.org/"
 
-// get gets what is at a URL, which may be relative to the site.
+// get gets a URL, which may be relative to the site.
 func (s *served) get(url string) (*http.Response, string) {
 	s.t.Helper()
 	url = strings.TrimPrefix(url, publicURL)
@@ -157,7 +157,7 @@ func (s *served) get(url string) (*http.Response, string) {
 	return get(s.t, url)
 }
 
-// key returns what is behind the base URL in a URI.
+// key returns the part of a URI after the base URL.
 func (s *served) key(uri string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(uri, s.site), publicURL)
 }
@@ -172,7 +172,7 @@ func get(t testing.TB, url string) (*http.Response, string) {
 	return res, string(body)
 }
 
-// A document is any document of a Source, as encoding/xml sees it.
+// A document is any document of a Source, as parsed by encoding/xml.
 type document struct {
 	Metadata metadata `xml:"http://www.openarchives.org/rs/terms/ md"`
 	Entries  []entry  `xml:"url"`
@@ -197,7 +197,7 @@ type metadata struct {
 	Type       string `xml:"type,attr"`
 }
 
-// document gets a document and checks that it is one.
+// document gets a document and checks its type.
 func (s *served) document(url, capability string) document {
 	s.t.Helper()
 	res, body := s.get(url)
@@ -212,8 +212,8 @@ func (s *served) document(url, capability string) document {
 	return d
 }
 
-// capabilities follows the well-known URI to what the one set of the Source
-// offers: URLs by capability.
+// capabilities follows the links from the well-known URI, and returns the URLs of the
+// only set by capability.
 func (s *served) capabilities() map[string]string {
 	s.t.Helper()
 	description := s.document(s.site+".well-known/resourcesync", "description")
@@ -227,7 +227,7 @@ func (s *served) capabilities() map[string]string {
 	return found
 }
 
-// list returns the entries of a list, those of its parts in case of an index.
+// list returns the entries of a list, and for an index the entries of its parts.
 func (s *served) list(capability string) []entry {
 	s.t.Helper()
 	d := s.document(s.capabilities()[capability], capability)
@@ -258,16 +258,16 @@ func (s *served) changes() []string {
 	return changes
 }
 
-// eraseLine is what a terminal gets in place of a status line.
+// eraseLine is what the program writes to a terminal to remove a status line.
 const eraseLine = "\r\x1b[K"
 
-// An opened is a publication of one set that does not run.
+// An opened is a publication of one set that is not running.
 type opened struct {
 	*publication
 	*member
 }
 
-// open opens the set of c. Nothing keeps it up to date but scans of its scanner.
+// open opens the set of c. Only scans of its scanner keep it up to date.
 func open(t testing.TB, c *siteConfig, st *state, screen *terminal.Screen) opened {
 	t.Helper()
 	of, err := newDaemon(c, st, screen, slog.New(slog.DiscardHandler))
@@ -293,6 +293,6 @@ func parseServe(args []string) (*siteConfig, error) { return parseSite("serve", 
 
 func parseProxy(args []string) (*siteConfig, error) { return parseSite("proxy", kindOf("proxy"), args) }
 
-// manyFiles names how many files a folder has in benchmarks, and when adversaries ask for
-// them.
+// manyFiles is an environment variable with the number of files in benchmarks and in
+// tests of attacks.
 const manyFiles = "RESOURCESYNC_TEST_FILES"

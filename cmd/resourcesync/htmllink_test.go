@@ -19,8 +19,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// TestHTMLLinkLists: a page is listed with the length and hash of its bytes behind the
-// proxy, or without them, also after --html-link is switched over the same state.
+// TestHTMLLinkLists: a page is listed with the length and hash of its bytes as the
+// proxy serves them, or without them, also after --html-link has changed for the same
+// state.
 func TestHTMLLinkLists(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)
@@ -123,8 +124,8 @@ func checkDump(t *testing.T, p *proxied) {
 	}
 }
 
-// listsAreTrue reports whether the lengths and hashes in the Resource List are those of
-// anonymous GETs. Where they may be missing, they must not be wrong.
+// listsAreTrue reports whether the lengths and hashes in the Resource List match
+// anonymous GETs. They may be missing, but not wrong.
 func listsAreTrue(t *testing.T, p *proxied, verify string, linked bool) bool {
 	t.Helper()
 	entries := p.entries("/resourcesync/resourcelist.xml")

@@ -9,7 +9,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 )
 
-// harvesterNotes returns what the file of a state has about harvesters.
+// harvesterNotes returns the records about harvesters in the file of a state.
 func harvesterNotes(t *testing.T, file string) (all []string) {
 	t.Helper()
 	s, err := sqlitestore.OpenFile(t.Context(), file, nil)
@@ -32,8 +32,8 @@ func alterHarvesters(t *testing.T, file string, put map[string][]byte) {
 	must(t, s.SaveNotes(t.Context(), "harvesters files", put, nil))
 }
 
-// TestHarvestersKept: with --harvesters-keep, a restart knows the harvesters, except those that cannot be
-// read. A start without it removes them from the state.
+// TestHarvestersKept: with --harvesters-keep, a restart restores the harvesters, except unreadable
+// ones. A start without it removes them from the state.
 func TestHarvestersKept(t *testing.T) {
 	t.Parallel()
 	folder, file := t.TempDir(), filepath.Join(t.TempDir(), "site.db")

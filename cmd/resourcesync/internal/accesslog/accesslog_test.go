@@ -33,7 +33,7 @@ func (b *buffer) Write(p []byte) (int, error) {
 	return b.b.Write(p)
 }
 
-// await returns the text when it has a whole line.
+// await returns the text when it has a complete line.
 func (b *buffer) await(t *testing.T) string {
 	t.Helper()
 	for deadline := time.Now().Add(needs.Patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
@@ -48,8 +48,8 @@ func (b *buffer) await(t *testing.T) string {
 	return ""
 }
 
-// answer sends a request over TCP, and returns the line that is logged about it and what
-// the client got.
+// answer sends a request over TCP, and returns its line in the log and the client's
+// response.
 func answer(t *testing.T, format, request string, h http.HandlerFunc) (line, got string) {
 	t.Helper()
 	var log buffer
@@ -156,7 +156,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// The handler gets a ResponseWriter that can do what the one of the server can do.
+// The ResponseWriter of the handler supports all methods of the server's.
 func TestResponseWriter(t *testing.T) {
 	_, got := answer(t, "combined", "GET / HTTP/1.1\r\nHost: x\r\n"+end, func(w http.ResponseWriter, r *http.Request) {
 		if _, ok := w.(io.ReaderFrom); !ok {

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// TestMeasure compares the size of file systems with what df says.
+// TestMeasure compares the size of file systems with the output of df.
 func TestMeasure(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("df has other flags")
@@ -35,7 +35,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestMetrics: what cannot be measured is absent.
+// TestMetrics: metrics that cannot be measured are absent.
 func TestMetrics(t *testing.T) {
 	m := New(func() []Place {
 		return []Place{{"state", "", t.TempDir()}, {"copy", "library", t.TempDir()}, {"copy", "gone", filepath.Join(t.TempDir(), "none")}}
@@ -48,8 +48,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestDeadDisk: a file system that does not answer holds up one scrape for two seconds, and the others
-// not at all. Its metrics are absent until it answers.
+// TestDeadDisk: a file system that does not answer delays one scrape by two seconds, and no others.
+// Its metrics are absent until it answers.
 func TestDeadDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := New(func() []Place {

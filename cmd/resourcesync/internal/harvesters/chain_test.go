@@ -12,7 +12,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
-// answers gives a Log the answers of a Source at the virtual time of synctest.
+// answers reports the responses of a Source to a Log, at the virtual time of synctest.
 type answers struct{ *Log }
 
 func (l answers) of(document string, change func(*rshttp.Answer)) {
@@ -23,19 +23,20 @@ func (l answers) of(document string, change func(*rshttp.Answer)) {
 	l.Observe(a)
 }
 
-// page answers with a page of a Resource List.
+// page reports a page of a Resource List.
 func (l answers) page(from, to string) {
 	l.of("resourcelist-page", func(a *rshttp.Answer) { a.Keys = resourcesync.Range{From: from, To: to} })
 }
 
-// changes answers with a Change List whose newest change is at last. It is open if until is zero.
+// changes reports a Change List whose newest change is at last. The list is open if until is
+// zero.
 func (l answers) changes(from, until, last time.Time) {
 	l.of("changelist-window", func(a *rshttp.Answer) {
 		a.Changes, a.Until = resourcesync.Interval{From: from, Until: until}, last
 	})
 }
 
-// TestProof: a harvester is in sync only after a complete list and the changes from there.
+// TestProof: a harvester is in sync only after a complete list and the changes since then.
 func TestProof(t *testing.T) {
 	ago := func(d time.Duration) time.Time { return time.Now().Add(-d) }
 	const day = 24 * time.Hour
@@ -178,7 +179,8 @@ func subscribed(mode, callback string) func(*rshttp.Answer) {
 	}
 }
 
-// TestLag: a harvester is behind since the first change that it lacks, not since the last that it has.
+// TestLag: a harvester is behind since the first change that it lacks, not since the last one that
+// it has.
 func TestLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := answers{New()}
@@ -209,7 +211,7 @@ func TestLag(t *testing.T) {
 	})
 }
 
-// TestProgressBounds: what harvesters read takes a bounded memory.
+// TestProgressBounds: the memory for the progress of harvesters is bounded.
 func TestProgressBounds(t *testing.T) {
 	l := answers{New()}
 	for i := range 10 * maxProgresses {

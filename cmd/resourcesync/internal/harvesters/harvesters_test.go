@@ -93,8 +93,8 @@ func TestWho(t *testing.T) {
 	}
 }
 
-// TestBounds: one client displaces nobody, and many displace those who have not come for
-// the longest time.
+// TestBounds: one client displaces no other, and many displace those that have been away
+// for the longest time.
 func TestBounds(t *testing.T) {
 	l := New()
 	l.Observe(answer("first", "192.0.2.1:5", "changelist"))

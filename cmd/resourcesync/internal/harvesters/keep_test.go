@@ -12,7 +12,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
-// TestNamedCopies: a name and an address are a row, and a later address with the same name is marked.
+// TestNamedCopies: a name and an address make a row, and a later address with the same name is
+// marked.
 func TestNamedCopies(t *testing.T) {
 	l := New()
 	for _, a := range []rshttp.Answer{
@@ -81,7 +82,8 @@ func restored(t *testing.T, s store, shorten bool) answers {
 	return answers{l}
 }
 
-// TestKeep: after a restart, proofs, subscriptions and the time for which a harvester is behind go on.
+// TestKeep: a restart restores proofs, subscriptions and the times since when harvesters are
+// behind.
 func TestKeep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, l := store{}, answers{New()}
@@ -126,7 +128,7 @@ func TestKeep(t *testing.T) {
 	})
 }
 
-// TestKeepUnreadable: harvesters in a state that cannot be read are named, and the others are restored.
+// TestKeepUnreadable: harvesters whose record is unreadable are named, and the others are restored.
 func TestKeepUnreadable(t *testing.T) {
 	s, l := store{}, answers{New()}
 	l.of("resourcelist", nil)
@@ -148,8 +150,8 @@ func TestKeepUnreadable(t *testing.T) {
 	restored(t, s, false)
 }
 
-// TestKeepForgets: a state has no harvester that was forgotten while the program was stopped, or
-// displaced.
+// TestKeepForgets: harvesters that were forgotten while the program was stopped, or displaced,
+// are removed from the state.
 func TestKeepForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, l := store{}, New()
@@ -177,7 +179,8 @@ func TestKeepForgets(t *testing.T) {
 	})
 }
 
-// TestKeepAgain: what could not be saved is saved later, and what has not changed is not.
+// TestKeepAgain: harvesters that could not be saved are saved later, and unchanged ones
+// are not saved.
 func TestKeepAgain(t *testing.T) {
 	s, l := store{}, New()
 	l.Observe(answer("a", "192.0.2.1:5", "changelist"))

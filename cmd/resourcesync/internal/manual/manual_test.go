@@ -76,7 +76,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestFormatters has the page checked and formatted by programs that show pages.
+// TestFormatters checks and formats the page with common programs for manual pages.
 func TestFormatters(t *testing.T) {
 	for _, program := range [][]string{
 		{"mandoc", "-T", "lint", "-W", "warning"},
@@ -102,7 +102,7 @@ func TestFormatters(t *testing.T) {
 	}
 }
 
-// overstruck removes the backspaces by which formatters make text bold.
+// overstruck removes the backspaces with which formatters make text bold.
 func overstruck(text string) string {
 	var b []rune
 	for _, r := range text {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A fakeConn writes down what is done with it.
+// A fakeConn records the calls of its methods.
 type fakeConn struct {
 	tcpConn
 	calls  []string
@@ -42,7 +42,8 @@ func (c *fakeConn) ReadFrom(r io.Reader) (int64, error) {
 	return n, err
 }
 
-// TestWriteDeadlines renews the deadline for each chunk, however much is written at once.
+// TestWriteDeadlines: the deadline is renewed for each chunk, regardless of the size of a
+// write.
 func TestWriteDeadlines(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
 	must(t, err)
@@ -85,7 +86,7 @@ func TestWriteDeadlines(t *testing.T) {
 			if err != nil || n != int64(test.size) || f.buf.String() != content[:test.size] {
 				t.Errorf("%s of %d bytes: %d, %v", name, test.size, n, err)
 			}
-			// A reader may be asked once more, to find that it has ended.
+			// A reader may be called once more, to find its end.
 			f.parts = slices.DeleteFunc(f.parts, func(n int) bool { return n == 0 })
 			if !slices.Equal(f.parts, test.parts) {
 				t.Errorf("%s of %d bytes: in parts of %d", name, test.size, f.parts)

@@ -9,7 +9,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
 )
 
-// A config is a configuration whose settings declare declares.
+// A config is a configuration. declare declares its settings.
 type config struct {
 	colour string
 	every  time.Duration
@@ -32,8 +32,8 @@ func declared() (*config, *Catalog) {
 	return c, in
 }
 
-// TestOneDeclaration: from the declaration of a setting follow its flag, variable and key, its
-// help, its values for shells, what check-config prints, and what a reload refuses.
+// TestOneDeclaration: the declaration of a setting determines its flag, variable and key, its
+// help, its values for completion, the output of check-config, and what a reload refuses.
 func TestOneDeclaration(t *testing.T) {
 	c, in := declared()
 	flags, others, err := in.Parse([]string{"north", "-colour=red", "--wall", "a", "south", "--wall", "b", "--", "--colour"})
@@ -84,7 +84,7 @@ More flags, which "resourcesync paint --help-all" explains:
 	}
 }
 
-// TestPlaces: an error has the place of the value that is in force, and no secrets.
+// TestPlaces: an error names the place of the effective value, and no secrets.
 func TestPlaces(t *testing.T) {
 	secret := t.TempDir() + "/token"
 	if err := os.WriteFile(secret, []byte("sesame\n"), 0o600); err != nil {
