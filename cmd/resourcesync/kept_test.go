@@ -13,7 +13,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// confirm runs confirm-deletions beside a serve, and returns what it says.
+// confirm runs confirm-deletions beside a serve, and returns its output.
 func confirm(t *testing.T, folder, state string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -23,7 +23,7 @@ func confirm(t *testing.T, folder, state string) string {
 	return stdout.String()
 }
 
-// TestD10_MassDeletion empties most of a folder. Its deletions are held, over a
+// TestD10_MassDeletion removes most files of a folder. The deletions are held, over a
 // restart, until they are confirmed. New files are still published.
 func TestD10_MassDeletion(t *testing.T) {
 	t.Parallel()
@@ -73,7 +73,7 @@ func TestD10_MassDeletion(t *testing.T) {
 				t.Errorf("told %q", got)
 			}
 
-			// A rename is no deletion, in any number of scans.
+			// A rename is not a deletion, after any number of scans.
 			must(t, os.Rename(away, filepath.Join(folder, "back")))
 			s.awaitChanges(21)
 			must(t, os.Rename(filepath.Join(folder, "back"), filepath.Join(folder, "elsewhere")))
@@ -82,8 +82,8 @@ func TestD10_MassDeletion(t *testing.T) {
 	}
 }
 
-// TestD10_NotMounted empties a folder while nothing runs. Its files stay listed until
-// they are back, or until it is said that all may go.
+// TestD10_NotMounted empties a folder while no process runs. Its files stay listed
+// until they are back, or until their deletion is confirmed.
 func TestD10_NotMounted(t *testing.T) {
 	t.Parallel()
 	folder, state := filepath.Join(t.TempDir(), "folder"), filepath.Join(t.TempDir(), "state.db")
@@ -104,8 +104,8 @@ func TestD10_NotMounted(t *testing.T) {
 	}
 }
 
-// TestD10_HoldEnds publishes held deletions when nothing has come back for as long
-// as they are held, without anything that would cause a scan.
+// TestD10_HoldEnds publishes held deletions when their time is over and no file has
+// come back, without any event that would cause a scan.
 func TestD10_HoldEnds(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)
@@ -122,7 +122,7 @@ func TestD10_HoldEnds(t *testing.T) {
 }
 
 // TestD10_CreatedAndGone fills a folder with new files and takes it away again. They
-// were published as created, so their deletions are as unusual as any.
+// were published as created, so their deletions are held like any others.
 func TestD10_CreatedAndGone(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -162,8 +162,8 @@ func TestD10_ConfirmWhat(t *testing.T) {
 	}
 }
 
-// TestConfirmUnknownSet: the name of a set that the state does not have is refused with the
-// names of those that it has, and makes no set.
+// TestConfirmUnknownSet: the name of a set that the state does not have is refused, the
+// error names the sets that it has, and no set is created.
 func TestConfirmUnknownSet(t *testing.T) {
 	t.Parallel()
 	folder, state := t.TempDir(), filepath.Join(t.TempDir(), "state.db")

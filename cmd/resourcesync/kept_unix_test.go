@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// startAsNobody serves folder in a process without privileges, which may read what
-// everybody may.
+// startAsNobody serves folder in a process without privileges, which can read only
+// files that everyone may read.
 func startAsNobody(t *testing.T, home, folder string, flags ...string) *process {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -45,8 +45,9 @@ func copyProgram(t *testing.T, path string) {
 	must(t, to.Close())
 }
 
-// TestD10_UnreadableFolder takes the permission to read from a folder with 99 files,
-// and from one that has never been read. Nothing is deleted, and operators are told.
+// TestD10_UnreadableFolder removes the permission to read a folder with 99 files, and
+// one that has never been read. No deletions are published, and operators see the
+// problem.
 func TestD10_UnreadableFolder(t *testing.T) {
 	t.Parallel()
 	home, err := os.MkdirTemp("", "nobody")
@@ -63,7 +64,7 @@ func TestD10_UnreadableFolder(t *testing.T) {
 	p := startAsNobody(t, home, folder, "--state", filepath.Join(home, "state.db"), "--status", "127.0.0.1:0", "--rescan", "1s")
 	p.stdout.await(`Ready: 100 files`)
 	if code, now := p.toldOperators(); code != 200 {
-		t.Errorf("a folder that has never been read is no trouble: %d %v", code, now.Problems)
+		t.Errorf("a folder that has never been read is a problem: %d %v", code, now.Problems)
 	}
 
 	must(t, os.Chmod(filepath.Join(folder, "sub"), 0))

@@ -9,8 +9,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// TestD22_Refusals asks a process for a thousand documents that do not exist, under
-// long paths, and hangs up in the middle of others.
+// TestD22_Refusals requests a thousand documents that do not exist, under long paths,
+// and hangs up in the middle of other responses.
 func TestD22_Refusals(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)

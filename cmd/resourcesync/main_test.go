@@ -14,8 +14,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/testmain"
 )
 
-// beMain in the environment makes the test binary the program itself, for tests
-// of a process of its own.
+// beMain is an environment variable that makes the test binary run as the program, for
+// tests with separate processes.
 const beMain = "RESOURCESYNC_TEST_MAIN"
 
 func TestMain(m *testing.M) {
@@ -206,8 +206,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A process of its own ends with status 0 when it is told to, and takes
-// requests until then.
+// A separate process ends with status 0 when it is told to, and accepts requests until
+// then.
 func TestSignals(t *testing.T) {
 	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		t.Run(signal.String(), func(t *testing.T) {

@@ -22,7 +22,8 @@ func outputOf(t *testing.T, args ...string) string {
 	return stdout.String()
 }
 
-// Shells offer every command and flag with a text, and the values of flags that exist.
+// Shells offer every command and flag with a description, and the values of flags that
+// exist.
 func TestOfferedCommands(t *testing.T) {
 	offered, err := offeredCommands()
 	must(t, err)
@@ -72,7 +73,7 @@ func TestOfferedValues(t *testing.T) {
 	}
 }
 
-// The shells accept the scripts; package completion tests what they complete.
+// The shells accept the scripts; package completion tests the completions.
 func TestCompletionScripts(t *testing.T) {
 	for _, shell := range completion.Shells() {
 		script := outputOf(t, "completion", shell)
@@ -105,7 +106,7 @@ func TestManual(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), needs.Program(t, "mandoc"), "-T", "lint", "-W", "warning")
 	cmd.Stdin = strings.NewReader(page)
 	out, _ := cmd.CombinedOutput()
-	// The date is that of the revision, which a test does not have.
+	// The date is that of the revision, which a test binary does not have.
 	if text := strings.TrimSpace(string(out)); text != "" && (strings.Contains(text, "\n") || !strings.Contains(text, "missing date")) {
 		t.Error(text)
 	}

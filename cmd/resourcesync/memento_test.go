@@ -12,8 +12,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// With kept versions, each one has a URL that the Change List links, whatever has
-// become of the file, and it keeps that URL after a restart.
+// With kept versions, each one has a URL that the Change List links, even if the file
+// has changed or is gone. It keeps that URL after a restart.
 func TestD9_ServeMemento(t *testing.T) {
 	t.Parallel()
 	folder := sampleFolder(t)
@@ -38,7 +38,7 @@ func TestD9_ServeMemento(t *testing.T) {
 }
 
 // TestShortVersions: if versions are kept for a shorter time than Change Lists, new changes
-// have no links to them, and closed lists stay as they are.
+// have no links to them, and closed lists do not change.
 func TestShortVersions(t *testing.T) {
 	t.Parallel()
 	folder := sampleFolder(t)

@@ -12,7 +12,7 @@ import (
 	client "github.com/prometheus/client_golang/prometheus"
 )
 
-// TestMetrics: operators can scrape what the process does, and nobody else can.
+// TestMetrics: only operators can scrape the metrics of the process.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -53,8 +53,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestMetricsTimeout: a figure that cannot be read, such as that of a file on a server that is gone,
-// does not keep scrapes for ever.
+// TestMetricsTimeout: a metric that cannot be read, such as the size of a file on a dead server,
+// does not block scrapes for ever.
 func TestMetricsTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := make(chan struct{})

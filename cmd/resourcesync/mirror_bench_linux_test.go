@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// python is Debian's, whose libraries are the packages python3-defusedxml and python3-dateutil.
+// python is Debian's Python, whose libraries are in the packages python3-defusedxml and
+// python3-dateutil.
 const python = "/usr/bin/python3"
 
 // BenchmarkMirror measures the copy of RESOURCESYNC_TEST_FILES small files of a Source that

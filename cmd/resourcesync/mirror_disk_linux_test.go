@@ -8,7 +8,8 @@ import (
 )
 
 // TestMirrorDiskFull has a disk with room for one of two resources. When the Source has deleted the
-// other one, the copy is complete after two runs: nothing of the failed ones takes room.
+// other one, the copy is complete after two runs, because the failed ones have left no files
+// behind.
 func TestMirrorDiskFull(t *testing.T) {
 	t.Parallel()
 	disk := mountTmpfs(t, "size=4m")

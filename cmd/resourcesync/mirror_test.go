@@ -116,7 +116,7 @@ func TestMirror(t *testing.T) {
 	awaitCopy(t, again, filepath.Join(t.TempDir(), "copy"))
 }
 
-// TestMirrorRefuses has command lines that are wrong, and Sources that are none.
+// TestMirrorRefuses runs wrong command lines, and URLs that are not Sources.
 func TestMirrorRefuses(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)
@@ -137,7 +137,7 @@ func TestMirrorRefuses(t *testing.T) {
 		"concurrency":         {[]string{"http://127.0.0.1:1/", t.TempDir(), "--concurrency", "0"}, 2, "from 1 to 100"},
 		"dumps":               {[]string{"http://127.0.0.1:1/", t.TempDir(), "--use-dumps", "sometimes"}, 2, "auto, always or never"},
 		"log format":          {[]string{"http://127.0.0.1:1/", t.TempDir(), "--log-format", "xml"}, 2, "text or json"},
-		"address is no such":  {[]string{"http://127.0.0.1:1/", t.TempDir(), "--allow-addresses", "x"}, 2, "10.1.2.0/24"},
+		"invalid address":     {[]string{"http://127.0.0.1:1/", t.TempDir(), "--allow-addresses", "x"}, 2, "10.1.2.0/24"},
 		"audit and follow":    {[]string{"http://127.0.0.1:1/", t.TempDir(), "--audit", "--follow"}, 2, "--audit: excludes --every and --follow"},
 		"rebuild and follow":  {[]string{"http://127.0.0.1:1/", t.TempDir(), "--rebuild", "--follow"}, 2, "--rebuild: excludes --audit, --every and --follow"},
 		"replace alone":       {[]string{"http://127.0.0.1:1/", t.TempDir(), "--replace"}, 2, "needs --rebuild"},
@@ -154,7 +154,7 @@ func TestMirrorRefuses(t *testing.T) {
 	}
 }
 
-// TestMirrorMoved continues a copy of a Source that has another address.
+// TestMirrorMoved continues the copy of a Source that has moved to another address.
 func TestMirrorMoved(t *testing.T) {
 	t.Parallel()
 	folder, dir := t.TempDir(), filepath.Join(t.TempDir(), "copy")

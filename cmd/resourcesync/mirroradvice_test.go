@@ -14,7 +14,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// TestMirrorAdvice has runs and audits that find something, and what they say must be done.
+// TestMirrorAdvice: runs and audits that find problems say what to do.
 func TestMirrorAdvice(t *testing.T) {
 	after := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	waits := destination.GoneSet{URI: "https://example.org/cl.xml", Resources: 2, After: after}
@@ -53,7 +53,7 @@ func TestMirrorAdvice(t *testing.T) {
 	}
 }
 
-// TestMirrorNoAnswer has a Source that does not answer: one line says what to do.
+// TestMirrorNoAnswer: if a Source does not answer, one line says what to do.
 func TestMirrorNoAnswer(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)
@@ -67,8 +67,8 @@ func TestMirrorNoAnswer(t *testing.T) {
 	}
 }
 
-// TestMirrorPrivateAddresses has a Source with many resources at another port of its host, which
-// has a private address: one line says what to do.
+// TestMirrorPrivateAddresses: if a Source has many resources at another port of its host, which
+// has a private address, one line says what to do.
 func TestMirrorPrivateAddresses(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/robots.txt" {

@@ -73,7 +73,7 @@ func (c *copyServer) page(t testing.TB) (*http.Response, string) {
 }
 
 // TestMirrorStatus follows a Source by WebSocket. The page, the JSON, the metrics, healthz and the
-// command say that the copy is in sync, then why it is not, and that it is again.
+// command report that the copy is in sync, then why it is not, and then that it is again.
 func TestMirrorStatus(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -215,7 +215,7 @@ func TestMirrorStatusHeld(t *testing.T) {
 	f.interrupt(t)
 }
 
-// TestMirrorStatusEvery: a mirror that polls has a status, too, with the time of its next run.
+// TestMirrorStatusEvery: a mirror that polls also has a status, with the time of its next run.
 func TestMirrorStatusEvery(t *testing.T) {
 	t.Parallel()
 	s := startReady(t, t.TempDir())
@@ -229,7 +229,7 @@ func TestMirrorStatusEvery(t *testing.T) {
 	f.interrupt(t)
 }
 
-// TestMirrorStatusRefused has command lines without a status, and an address in use.
+// TestMirrorStatusRefused checks command lines without a status, and an address in use.
 func TestMirrorStatusRefused(t *testing.T) {
 	t.Parallel()
 	if code, _, stderr := runMirror(t, "http://127.0.0.1:1/", t.TempDir(), "--status", "127.0.0.1:0"); code != 2 || !strings.Contains(stderr, "needs --follow or --every") {

@@ -43,7 +43,7 @@ func newStaticSite(t *testing.T) *staticSite {
 	return s
 }
 
-// page writes a page and dates it.
+// page writes a page and sets its time.
 func (s *staticSite) page(path, text string) {
 	s.t.Helper()
 	name := strings.TrimSuffix(strings.TrimPrefix(path, "/page-"), ".html")
@@ -127,8 +127,8 @@ func TestNginxBehind(t *testing.T) {
 
 	site.page("/page-01.html", "changed")
 	delete(site.pages, "/page-02.html")
-	// Two pages are closed. The sitemap has a new date for one of them; the other is
-	// found by a visit.
+	// Two pages become private. The sitemap has a new date for one of them; a visit
+	// finds the other.
 	write(t, filepath.Join(site.folder, "closed"), "")
 	site.page("/page-03.html", "closed")
 	site.publish()
@@ -143,12 +143,13 @@ func TestNginxBehind(t *testing.T) {
 		t.Errorf("%d pages are listed: %q", len(got), got)
 	}
 
-	// Pages that open again are listed again.
+	// Pages that become public again are listed again.
 	must(t, os.Remove(filepath.Join(site.folder, "closed")))
 	p.within("the pages are listed again", func() bool { return len(p.listed()) == 99 })
 }
 
-// testStaticTraffic: ranges, conditions and files that are not listed pass.
+// testStaticTraffic: ranges, conditional requests and requests for unlisted files pass
+// through.
 func testStaticTraffic(t *testing.T, p *proxied) {
 	t.Helper()
 	res, whole := p.do("GET", "/page-00.html", "")
@@ -180,7 +181,7 @@ func testStaticTraffic(t *testing.T, p *proxied) {
 }
 
 // snippet returns the first block of code in a language below a heading of a document, so
-// that what the reader copies is what is tested.
+// that tests use exactly what the reader copies.
 func snippet(t *testing.T, document, heading, language string) string {
 	t.Helper()
 	_, text, ok := strings.Cut(read(t, "../../docs/"+document), "\n"+heading+"\n")
@@ -242,7 +243,7 @@ func TestNginxBeside(t *testing.T) {
 	testPing(t, p, site)
 }
 
-// testPing: a ping has the sitemaps read at once, long before the next scan.
+// testPing: after a ping, the sitemaps are read at once, long before the next scan.
 func testPing(t *testing.T, p *proxied, site *staticSite) {
 	t.Helper()
 	site.page("/page-07.html", "changed")
@@ -318,9 +319,9 @@ func TestNginxBeforeRun(t *testing.T) {
 	}
 }
 
-// TestNginxStranger has an nginx that refuses visitors from elsewhere some pages, by the address
-// that a header names. They are neither listed nor in packages, although nginx answers this
-// computer.
+// TestNginxStranger has an nginx that refuses some pages to visitors from elsewhere, by the
+// address that a header names. These pages are neither listed nor in packages, although nginx
+// answers this computer.
 func TestNginxStranger(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)

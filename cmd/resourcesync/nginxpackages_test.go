@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// packaged returns the pages in the packages of the Resource Dump, in order. A package that breaks
-// off counts as far as it comes.
+// packaged returns the pages in the packages of the Resource Dump, in order. Of an aborted
+// package, it returns the pages that have arrived.
 func (p *proxied) packaged() (pages []string) {
 	p.t.Helper()
 	packages := p.entries("/resourcesync/resourcedump.xml")

@@ -10,8 +10,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// TestNginxManyRefused has an nginx that begins to refuse strangers all pages: the lists answer
-// 503, and healthz says why, until --scan-as names nobody.
+// TestNginxManyRefused has an nginx that begins to refuse all pages to strangers: the lists
+// answer 503, and healthz says why, until --scan-as none is given.
 func TestNginxManyRefused(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)
@@ -61,8 +61,8 @@ func TestNginxManyRefused(t *testing.T) {
 	}
 }
 
-// closable starts an nginx that refuses strangers all pages of a site while a file is in its folder,
-// and returns its URL and a function that creates the file.
+// closable starts an nginx that refuses all pages of a site to strangers while a file is in its
+// folder, and returns its URL and a function that creates the file.
 func closable(t *testing.T, site *staticSite) (upstream string, closePages func()) {
 	t.Helper()
 	closed := filepath.Join(site.folder, "closed")

@@ -32,7 +32,8 @@ func startOAI(t *testing.T, url, state string, flags ...string) *served {
 	return s
 }
 
-// TestOAI publishes a repository, mirrors it, changes it and reports the change by a ping.
+// TestOAI publishes a repository, mirrors it, changes it, and reports the change by a
+// ping.
 func TestOAI(t *testing.T) {
 	t.Parallel()
 	repository := oaitest.New("", 0, time.Time{})
@@ -70,7 +71,7 @@ func TestOAI(t *testing.T) {
 	}
 	s.stop()
 
-	// Another start asks for changes only, and another repository is refused.
+	// The next start requests only changes, and another repository is refused.
 	repository.Requests()
 	s = startOAI(t, server.URL+"/oai", state)
 	s.stdout.await("Ready: 120 records are listed.")

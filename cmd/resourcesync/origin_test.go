@@ -11,9 +11,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
 )
 
-// TestD24_StateOfAnotherFolder: the state of another folder is refused, and nothing
-// is published as deleted; the state of a folder that has moved is accepted with
-// --moved, and from then on without it.
+// TestD24_StateOfAnotherFolder: the state of another folder is refused, and no
+// deletions are published. The state of a folder that has moved is accepted with
+// --moved, and after that without it.
 func TestD24_StateOfAnotherFolder(t *testing.T) {
 	t.Parallel()
 	in := t.TempDir()
@@ -44,8 +44,8 @@ func TestD24_StateOfAnotherFolder(t *testing.T) {
 	}
 }
 
-// TestD24_FolderBehindLinks: a folder is the same behind another link, and a link
-// the same folder wherever it leads.
+// TestD24_FolderBehindLinks: a folder keeps its identity behind another link, and a
+// link keeps its identity when its target changes.
 func TestD24_FolderBehindLinks(t *testing.T) {
 	t.Parallel()
 	in := t.TempDir()
@@ -84,8 +84,8 @@ func TestD24_FolderBehindLinks(t *testing.T) {
 	}
 }
 
-// TestD24_StateOfEarlierVersion: a state that has no record of its folder is
-// accepted once, and has one then.
+// TestD24_StateOfEarlierVersion: a state without a record of its folder is accepted
+// once, and then records the folder.
 func TestD24_StateOfEarlierVersion(t *testing.T) {
 	t.Parallel()
 	in := t.TempDir()
@@ -99,8 +99,7 @@ func TestD24_StateOfEarlierVersion(t *testing.T) {
 	refused(t, path("one"), flags...)
 }
 
-// TestD24_HardLinks: a state is in use by one process, whatever name of its file
-// others give.
+// TestD24_HardLinks: only one process uses a state, under all names of its file.
 func TestD24_HardLinks(t *testing.T) {
 	t.Parallel()
 	in := t.TempDir()

@@ -13,9 +13,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// TestOwnerNotRecorded: after a reload, the state does not take the record of where a folder
-// is now. The process goes on with its connections and reports it, and updates the set as soon
-// as the state takes it.
+// TestOwnerNotRecorded: if the state does not accept the new location of a folder after a
+// reload, the process keeps its connections and reports the problem. It updates the set as
+// soon as the state accepts the record.
 func TestOwnerNotRecorded(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)
@@ -74,7 +74,7 @@ func TestOwnerNotRecorded(t *testing.T) {
 	}
 }
 
-// TestOwnerWebsite: serve does not take the state of proxy.
+// TestOwnerWebsite: serve refuses the state of proxy.
 func TestOwnerWebsite(t *testing.T) {
 	t.Parallel()
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// BenchmarkParts measures what a change of one file costs in a folder of
-// RESOURCESYNC_TEST_FILES files, and 20,000 new files. Run it with -benchtime 1x and
+// BenchmarkParts measures the cost of a change of one file in a folder of
+// RESOURCESYNC_TEST_FILES files, and of 20,000 new files. Run it with -benchtime 1x and
 // TMPDIR on a fast disk.
 func BenchmarkParts(b *testing.B) {
 	files, _ := strconv.Atoi(cmp.Or(os.Getenv(manyFiles), "10000"))
@@ -69,8 +69,8 @@ func BenchmarkParts(b *testing.B) {
 		begun := time.Now()
 		must(b, exec.Command("cp", "-r", burst, filepath.Join(folder, "burst")).Run())
 		copied := time.Since(begun)
-		// The log says when all are listed. Reading a long list again and again would
-		// take more time than what is measured.
+		// The log shows when all are listed. Reading a long list repeatedly would take
+		// more time than the measured work.
 		for created := 0; created < 20_000; time.Sleep(10 * time.Millisecond) {
 			created = 0
 			for _, found := range logged.FindAllStringSubmatch(p.stderr.String()[logBefore:], -1) {

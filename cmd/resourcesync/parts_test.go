@@ -18,8 +18,8 @@ import (
 
 // TestPartsUnderFire creates, changes and moves files, and renames and removes folders,
 // while parts of the folder are scanned and processes are killed again and again. In the
-// end, the list is equal to the folder, and the Change List leads from what was listed
-// first to that state with each change once.
+// end, the list equals the folder, and the Change List leads from the first list to that
+// state, with each change once.
 func TestPartsUnderFire(t *testing.T) {
 	t.Parallel()
 	kills, _ := strconv.Atoi(cmp.Or(os.Getenv("RESOURCESYNC_KILLS"), "3"))
@@ -74,7 +74,8 @@ func TestPartsUnderFire(t *testing.T) {
 			p.until("the changes lead to the folder", func() bool {
 				return maps.Equal(replay(t, first, p.list("changelist")), want)
 			})
-			// What the others or a complete scan find now has been published before.
+			// Any difference that the other processes or a complete scan find now was
+			// published before.
 			published := len(p.list("changelist"))
 			for _, other := range running {
 				other.kill()
@@ -92,7 +93,7 @@ func TestPartsUnderFire(t *testing.T) {
 	}
 }
 
-// logDifference logs what is listed and should not be, and the reverse.
+// logDifference logs resources that are listed but should not be, and the reverse.
 func logDifference(t *testing.T, listed, want map[string]string) {
 	for uri, hash := range listed {
 		if want[uri] != hash {
@@ -159,7 +160,7 @@ type mutator struct {
 }
 
 // mutate makes one change. Each version of a file is complete and different from all
-// others. Some attempts fail, such as to move a folder into itself.
+// others. Some attempts fail, such as moving a folder into itself.
 func (m *mutator) mutate() {
 	m.n++
 	var all, folders []string

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// printed returns the texts that say how the program is called.
+// printed returns the texts that explain how to run the program.
 func printed(t *testing.T) []string {
 	t.Helper()
 	names := []string{"../../README.md"}
@@ -31,7 +31,7 @@ var (
 	quotedFlags = regexp.MustCompile("`--([a-z-]+)")
 )
 
-// complete are the commands whose lines in the documents have all their arguments.
+// complete are the commands whose examples in the documents have all their arguments.
 var complete = map[string]func(args []string) error{
 	"serve":    func(args []string) error { _, err := parseServe(args); return err },
 	"proxy":    func(args []string) error { _, err := parseProxy(args); return err },
@@ -43,7 +43,7 @@ var complete = map[string]func(args []string) error{
 	"check":    func(args []string) error { _, err := parseCheck(args); return err },
 }
 
-// What the documents tell the reader to type is understood.
+// The program accepts the commands that the documents tell the reader to type.
 func TestPrintedCommands(t *testing.T) {
 	n := 0
 	for _, name := range printed(t) {
@@ -84,7 +84,7 @@ func arguments(line string) (command string, args []string) {
 	return args[0], args[1:]
 }
 
-// knownFlags returns an error if there is no such command, or it has not all of the flags.
+// knownFlags returns an error if the command does not exist or lacks one of the flags.
 func knownFlags(name string, args []string) error {
 	all := commands()
 	i := slices.IndexFunc(all, func(c command) bool { return c.name == name })

@@ -32,7 +32,7 @@ func startProcess(t testing.TB, folder string, flags ...string) *process {
 	return p
 }
 
-// newProcess returns a process that is to serve folder and has not been started.
+// newProcess returns a process that will serve folder. It has not been started.
 func newProcess(t testing.TB, program, folder string, flags ...string) *process {
 	p := &process{
 		served: &served{t: t, folder: folder, stdout: newOutput(t), stderr: newOutput(t)},
@@ -52,8 +52,8 @@ func (p *process) kill() {
 	}
 }
 
-// postgres names the database that tests use, each in a schema of its own. They
-// skip what needs PostgreSQL if it is not set.
+// postgres names the variable with the database for tests, each of which uses its own
+// schema. If it is not set, tests skip what needs PostgreSQL.
 const postgres = "RESOURCESYNC_TEST_POSTGRES"
 
 // states are the kinds of --state, each with a function that returns an empty one.

@@ -14,8 +14,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/providertest"
 )
 
-// runState opens the state that flags ask for, and runs its background work until
-// the test ends.
+// runState opens the state that flags name, and runs its background work until the test
+// ends.
 func runState(t *testing.T, flags ...string) (*siteConfig, *state) {
 	t.Helper()
 	c, err := parseServe(flags)
@@ -33,8 +33,8 @@ func runState(t *testing.T, flags ...string) (*siteConfig, *state) {
 	return c, st
 }
 
-// What a folder is published as is a provider too: the set, put together with the
-// files and the copies of their versions. It changes as the files do.
+// The publication of a folder is a provider: the set, combined with the files and the
+// copies of their versions. It changes with the files.
 func TestPublicationIsProvider(t *testing.T) {
 	t.Parallel()
 	for name, newState := range states {

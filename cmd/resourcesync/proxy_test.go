@@ -18,7 +18,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// A proxied website is one that run stands in front of. Requests for its public URL
+// A proxied website is one behind a proxy that run starts. Requests for its public URL
 // go to the listener.
 type proxied struct {
 	t              testing.TB
@@ -29,7 +29,7 @@ type proxied struct {
 	stop           func()
 }
 
-// startProxy stands in front of upstream and waits until the listener is open.
+// startProxy starts a proxy for upstream and waits until the listener is open.
 func startProxy(t testing.TB, upstream, base string, flags ...string) *proxied {
 	t.Helper()
 	p := &proxied{t: t, base: base, stdout: newOutput(t), stderr: newOutput(t)}
@@ -74,7 +74,7 @@ func (p *proxied) do(method, path, body string, header ...string) (*http.Respons
 	return res, string(b)
 }
 
-// entries returns the entries of a document, or nil if it cannot be had yet.
+// entries returns the entries of a document, or nil if it is not available yet.
 func (p *proxied) entries(path string) []entry {
 	p.t.Helper()
 	res, body := p.do("GET", path, "")
@@ -102,7 +102,7 @@ func (p *proxied) changes() (changes []string) {
 	return changes
 }
 
-// within waits until a condition holds, and returns how long that took.
+// within waits until isSo returns true, and returns how long that took.
 func (p *proxied) within(what string, isSo func() bool) time.Duration {
 	p.t.Helper()
 	began := time.Now()
@@ -115,8 +115,8 @@ func (p *proxied) within(what string, isSo func() bool) time.Duration {
 	return time.Since(began)
 }
 
-// TestProxy: a website behind the proxy is a Source; what is not of the Source is the
-// website's.
+// TestProxy: a website behind the proxy is a Source, and requests that are not for the
+// Source go to the website.
 func TestProxy(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

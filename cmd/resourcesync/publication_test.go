@@ -12,8 +12,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 )
 
-// With a base URL of their own, documents and files are below it, and the
-// well-known URI is at the root of the host.
+// With --base-url, documents and files are below it, and the well-known URI is at the
+// root of the host.
 func TestBaseURL(t *testing.T) {
 	s := startReady(t, sampleFolder(t), "--base-url", "https://files.example.org/data", "--prefix", "rs/docs")
 	const base = "https://files.example.org/data/"
@@ -39,7 +39,7 @@ func TestBaseURL(t *testing.T) {
 	}
 }
 
-// The plain sitemap is for search engines and has nothing of ResourceSync in it.
+// The plain sitemap is for search engines, and has no elements of ResourceSync.
 func TestSitemap(t *testing.T) {
 	s := startReady(t, sampleFolder(t), "--sitemap", "--page-size", "5")
 	res, index := s.get("resourcesync/sitemap.xml")
@@ -48,8 +48,7 @@ func TestSitemap(t *testing.T) {
 	}
 }
 
-// Files in the way of documents are not published, and each place is told of
-// once.
+// Files that collide with documents are not published, and each path is logged once.
 func TestReserved(t *testing.T) {
 	folder := t.TempDir()
 	for _, key := range []string{"a.txt", "resourcesync/resourcelist.xml", "resourcesync/x/y.txt", ".well-known/resourcesync", ".well-known/security.txt"} {
@@ -71,8 +70,7 @@ func TestReserved(t *testing.T) {
 	}
 }
 
-// Nothing is in the way of anything with another prefix, nor elsewhere than at
-// the root of the host.
+// With another prefix, and a base URL below the root of the host, no files collide.
 func TestNotReserved(t *testing.T) {
 	folder := t.TempDir()
 	for _, key := range []string{"resourcesync/a.txt", ".well-known/resourcesync"} {
@@ -90,8 +88,8 @@ func TestNotReserved(t *testing.T) {
 	}
 }
 
-// scanOnce scans a folder that is published by flags, and returns what is shown of
-// that meanwhile.
+// scanOnce scans a folder that is published with flags, and returns the progress that
+// is shown.
 func scanOnce(t *testing.T, onTerminal bool, flags ...string) string {
 	t.Helper()
 	var buf bytes.Buffer

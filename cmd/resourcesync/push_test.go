@@ -28,8 +28,7 @@ import (
 // loopback lets Destinations on this computer subscribe.
 var loopback = []string{"--allow-callbacks", "127.0.0.0/8", "--hub-retry", "100ms"}
 
-// replayed returns what notifications have made of a folder that was empty: hashes
-// by URI.
+// replayed applies notifications to an empty set, and returns it as hashes by URI.
 func replayed(t testing.TB, taken []*subscriber.Notification) map[string]string {
 	t.Helper()
 	h, err := subscriber.Replay(taken)
@@ -41,8 +40,7 @@ func replayed(t testing.TB, taken []*subscriber.Notification) map[string]string 
 	return files
 }
 
-// awaitReplica waits until notifications alone have made what the Resource List
-// says.
+// awaitReplica waits until the notifications alone lead to the Resource List.
 func (s *served) awaitReplica(d *subscriber.Subscriber) {
 	s.t.Helper()
 	var want map[string]string
@@ -87,8 +85,8 @@ func awaitURI(d *subscriber.Subscriber, n int, uri string) time.Time {
 	return arrived
 }
 
-// Somebody subscribes, files are written, changed and removed, and the copy that
-// is made of nothing but notifications is the folder.
+// A subscriber gets the changes of files that are created, changed and removed. A copy
+// made from the notifications alone equals the folder.
 func TestPush(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)
@@ -131,8 +129,8 @@ func TestPush(t *testing.T) {
 	p.kill()
 }
 
-// What changes while serve is not running, and what was not delivered when it was
-// killed, is delivered by the next one: the intervals meet.
+// Changes while serve is not running, and notifications that were not delivered when it
+// was killed, are delivered by the next process: the intervals are contiguous.
 func TestPushOverRestarts(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)
@@ -166,7 +164,7 @@ func TestPushOverRestarts(t *testing.T) {
 	p.kill()
 }
 
-// When the site moves, subscribers to the old topics are told.
+// When the site moves, subscribers to the old topics are notified.
 func TestMovedSite(t *testing.T) {
 	t.Parallel()
 	folder, state := t.TempDir(), t.TempDir()+"/state"
@@ -182,8 +180,8 @@ func TestMovedSite(t *testing.T) {
 	d.Subscribe(s.site+"websub/", "https://new.example.org/resourcesync/change/")
 }
 
-// Two processes share the work of one hub. One is killed while it delivers; the
-// other delivers what is left.
+// Two processes share the work of one hub. One is killed while it delivers; the other
+// delivers the rest.
 func TestHubReplicas(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -205,8 +203,8 @@ func TestHubReplicas(t *testing.T) {
 		d.Answer = func(n *subscriber.Notification) int {
 			if strings.Contains(n.Body, "deadly") {
 				once.Do(func() {
-					// Which of the two delivers this cannot be known: kill
-					// the one that leads the journal, and so has most to do.
+					// It is unknown which of the two will deliver, so kill the one that
+					// leads the journal and has most of the work.
 					replicas[0].kill()
 					killed = time.Now()
 					close(dead)
@@ -244,7 +242,7 @@ func TestHubReplicas(t *testing.T) {
 	survivor.kill()
 }
 
-// A hub elsewhere is told with the token that it wants.
+// A remote hub is notified with the required token.
 func TestForeignHub(t *testing.T) {
 	t.Parallel()
 	relay := &subscriber.Relay{Log: pushlog.NewMemory(), Token: "open sesame"}
@@ -276,7 +274,8 @@ func TestForeignHub(t *testing.T) {
 	}
 }
 
-// Without hubs nothing is offered, and nothing of them is in the way of files.
+// Without hubs, no channels are advertised, and none of their paths collides with
+// files.
 func TestNoHub(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -292,7 +291,7 @@ func TestNoHub(t *testing.T) {
 	}
 }
 
-// With --websocket, clients that connect are told as well.
+// With --websocket, connected clients are notified as well.
 func TestWebSocket(t *testing.T) {
 	t.Parallel()
 	s := startReady(t, t.TempDir(), "--state", t.TempDir()+"/state", "--hub", "none", "--websocket")

@@ -58,7 +58,7 @@ func TestQuery(t *testing.T) {
 	if code, stdout, stderr = query(t, ":99999"); code != 2 || stdout != "" || !strings.Contains(stderr, "give the address of --status") {
 		t.Errorf("no port: %d %s\n%s", code, stderr, stdout)
 	}
-	if code, stdout, stderr = query(t, s.site); code != 1 || stdout != "" || !strings.Contains(stderr, "not that of --listen") {
+	if code, stdout, stderr = query(t, s.site); code != 1 || stdout != "" || !strings.Contains(stderr, "not of --listen") {
 		t.Errorf("the site: %d %s\n%s", code, stderr, stdout)
 	}
 	s.stop()
@@ -84,7 +84,7 @@ func TestQueryOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// All that a status can have is printed, without what a terminal could obey.
+// All fields of a status are printed, without control characters.
 func TestPrintedStatus(t *testing.T) {
 	at := func(minutes int) time.Time { return time.Date(2026, 11, 22, 12, minutes, 0, 0, time.Local) }
 	s := status.Status{

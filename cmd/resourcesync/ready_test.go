@@ -17,7 +17,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
-// The summary after the first scan has URLs that answer, and the number of files.
+// The summary after the first scan has URLs that work, and the number of files.
 func TestReady(t *testing.T) {
 	t.Parallel()
 	s := startReady(t, sampleFolder(t), "--status", "127.0.0.1:0")
@@ -45,7 +45,7 @@ $`, "SITE", regexp.QuoteMeta(s.site)))
 	}
 }
 
-// The command of the summary can be pasted into a shell, whatever the URL is.
+// The command of the summary can be pasted into a shell, for any URL.
 func TestReadyCommand(t *testing.T) {
 	for _, base := range []string{"http://127.0.0.1:8080/", "https://example.org/it's/$(touch%20x)/&;/é/"} {
 		u, err := url.Parse(base)

@@ -20,9 +20,9 @@ import (
 )
 
 // A mirror is a Destination that reads documents as the reference client (resync 2)
-// does in its 1.0 mode: it knows no datetime, takes lastmod for the time of a change,
-// reads a single Change List, accepts no compression, and remembers nothing but the
-// latest lastmod it has seen. docs/harvesting.md describes its limits.
+// does in its 1.0 mode: it ignores datetime, takes lastmod as the time of a change,
+// reads a single Change List, accepts no compression, and remembers only the latest
+// lastmod it has seen. docs/harvesting.md describes its limits.
 type mirror struct {
 	t      testing.TB
 	site   string // the URI that is mapped to folder
@@ -30,7 +30,7 @@ type mirror struct {
 	last   time.Time // the stored timestamp
 }
 
-// A difference is what an audit finds, as URIs.
+// A difference is the result of an audit, as URIs.
 type difference struct{ created, updated, deleted []string }
 
 func (d difference) inSync() bool { return len(d.created)+len(d.updated)+len(d.deleted) == 0 }
@@ -56,7 +56,8 @@ func (m *mirror) read(uri, capability string) (d document, err error) {
 	return d, nil
 }
 
-// path returns where the resource at a URI is kept: the escapes of the URI stay.
+// path returns the path of the copy of the resource at a URI. The escapes of the URI
+// are kept.
 func (m *mirror) path(uri string) string {
 	m.t.Helper()
 	key, found := strings.CutPrefix(uri, m.site)
@@ -105,8 +106,8 @@ func (m *mirror) compare(list string) (d difference, source map[string]entry) {
 	return d, source
 }
 
-// same reports whether a file is the resource that e describes: its time to within a
-// second, its length and its digest. Without a lastmod it never is.
+// same reports whether a file matches e: its time to within a second, its length and
+// its digest. Without a lastmod it never is.
 func (m *mirror) same(path string, e entry) bool {
 	info, err := os.Stat(path)
 	must(m.t, err)
@@ -174,8 +175,8 @@ func (m *mirror) incremental(list string, from time.Time) error {
 	return nil
 }
 
-// lastChanges returns the last change of each resource, and none of a resource that is
-// created by its first change and deleted by its last.
+// lastChanges returns the last change of each resource, except of resources that are
+// created by their first change and deleted by their last.
 func lastChanges(changes []entry) []entry {
 	first, last := make(map[string]string), make(map[string]int)
 	for i, e := range changes {
@@ -215,9 +216,9 @@ func (m *mirror) update(e entry) {
 	}
 }
 
-// TestD3_ReferenceClient10 keeps a copy of a folder that a process serves in the way
-// that docs/harvesting.md recommends for the reference client in its 1.0 mode, and shows
-// each limit that the page states.
+// TestD3_ReferenceClient10 keeps a copy of a folder that a process serves as
+// docs/harvesting.md recommends for the reference client in its 1.0 mode, and shows each
+// limit that the page states.
 func TestD3_ReferenceClient10(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -256,7 +257,7 @@ func TestD3_ReferenceClient10(t *testing.T) {
 		t.Error("reads a Change List Index")
 	}
 
-	// A file that keeps an earlier time is behind the stored timestamp, and within
+	// A file that keeps an earlier time is older than the stored timestamp, but within
 	// the hour of --from.
 	moved := filepath.Join(t.TempDir(), "moved")
 	write(t, moved, "moved here")

@@ -21,14 +21,14 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
-// A replacedPart is what a reload replaces, and whether it is still in memory.
+// A replacedPart is a part that a reload replaces, and whether it is still in memory.
 type replacedPart struct {
 	what  string
 	lives func() bool
 }
 
-// watchReplaced returns the parts of a publication that the next reload replaces: all but the
-// members that are in kept.
+// watchReplaced returns the parts of a publication that the next reload replaces: all except
+// the members in kept.
 func watchReplaced(p *publication, kept string) []replacedPart {
 	at := time.Now().Format(time.TimeOnly)
 	var parts []replacedPart
@@ -45,8 +45,8 @@ func watchReplaced(p *publication, kept string) []replacedPart {
 	return parts
 }
 
-// TestReloadReleases: what a reload replaces leaves the memory, also while WebSockets to it
-// are open, and these continue to receive notifications.
+// TestReloadReleases: replaced parts are freed, even while WebSockets to them are open, and
+// these continue to receive notifications.
 func TestReloadReleases(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

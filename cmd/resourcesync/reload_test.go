@@ -35,7 +35,7 @@ func startRun(t testing.TB, file string, env ...string) *process {
 	return p
 }
 
-// newRunner returns a process that is to run a file and has not been started.
+// newRunner returns a process that will run a file. It has not been started.
 func newRunner(t testing.TB, file string, env ...string) *process {
 	t.Helper()
 	program, err := os.Executable()
@@ -49,7 +49,8 @@ func newRunner(t testing.TB, file string, env ...string) *process {
 	return p
 }
 
-// reload makes text the configuration, and waits for the line about it in the log.
+// reload replaces the configuration with text, and waits for the line about it in the
+// log.
 func (p *process) reload(file, text, line string) {
 	p.t.Helper()
 	n := strings.Count(p.stderr.String(), line)
@@ -58,7 +59,7 @@ func (p *process) reload(file, text, line string) {
 	p.stderr.awaitMore(line, n+1)
 }
 
-// A crawler reads all documents and resources of a Source again and again, by one
+// A crawler reads all documents and resources of a Source repeatedly, over one
 // connection.
 type crawler struct {
 	site        string // whatever is elsewhere is not read
@@ -93,8 +94,8 @@ func (c *crawler) get(url string) (body []byte, status int) {
 	return body, res.StatusCode
 }
 
-// crawl reads a document and what it lists. Only what is in the folder of a set that has
-// been removed, or that is not ready yet, may be missing.
+// crawl reads a document and what it lists. Documents of a set that has been removed or
+// is not ready yet may be missing.
 func (c *crawler) crawl(url string, mayMiss string) {
 	body, status := c.get(url)
 	if status != 200 {
@@ -115,15 +116,15 @@ func (c *crawler) crawl(url string, mayMiss string) {
 	}
 }
 
-// A reloadedSite is a configuration of several sets with their contents.
+// A reloadedSite is a configuration of several sets, and their contents.
 type reloadedSite struct {
 	folders  string
 	upstream string
 	more     string // sections of sets that do not change
 }
 
-// text returns a configuration file. The setting of papers and that of pages differ from
-// version to version.
+// text returns a configuration file. The settings of papers and pages depend on the
+// version.
 func (s *reloadedSite) text(version int, more string) string {
 	return fmt.Sprintf(`listen: 127.0.0.1:0
 state: %[1]s/state.db
@@ -148,9 +149,9 @@ sets:
 %[4]s%[5]s`, s.folders, s.upstream, 40+version, s.more, more)
 }
 
-// TestReload: two of several sets change at SIGHUP, again and again, and another comes and
-// goes, while a crawler, a subscriber and a client of a WebSocket are at work and files
-// change. Nothing is lost, and no connection is dropped.
+// TestReload: SIGHUP repeatedly changes two of several sets, and adds and removes another,
+// while a crawler, a subscriber and a WebSocket client are active and files change.
+// Nothing is lost, and no connection is dropped.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)
@@ -224,7 +225,7 @@ func TestReload(t *testing.T) {
 			overSocket.Add(int64(strings.Count(string(message), "<url>")))
 		}
 	}()
-	// A transfer that begins now and ends when all is over.
+	// A transfer that begins before all reloads and ends after them.
 	res, err := http.Get(p.site + "papers/large")
 	must(t, err)
 	defer res.Body.Close()

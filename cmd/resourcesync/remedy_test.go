@@ -51,7 +51,7 @@ func TestRemedies(t *testing.T) {
 	}
 }
 
-// TestNoRoomForState: a process that may not write as much as a state takes says so.
+// TestNoRoomForState: if the disk has no room for the state, the error says so.
 func TestNoRoomForState(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("ulimit -f")

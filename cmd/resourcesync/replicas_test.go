@@ -40,7 +40,7 @@ func TestReplicas(t *testing.T) {
 				t.Errorf("replicas differ:\n%v\nand\n%v", first, documents)
 			}
 		}
-		// What one scan finds may be in any order.
+		// The changes of one scan may be in any order.
 		if got := slices.Sorted(slices.Values(running[0].changes())); !slices.Equal(got, want) {
 			t.Errorf("changes %q, want %q", got, want)
 		}

@@ -46,7 +46,7 @@ func TestMissingArguments(t *testing.T) {
 	}
 }
 
-// TestMissingKeys: in a file, it is the key that is named, with its line.
+// TestMissingKeys: for a file, the error names the key and its line.
 func TestMissingKeys(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "site.yaml")
 	for set, want := range map[string]string{
