@@ -19,8 +19,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// documents returns every document of the Source: its entity tag and its text by
-// its path.
+// documents returns the entity tag and the text of every document of the Source, by
+// path.
 func (s *served) documents() map[string]string {
 	s.t.Helper()
 	found := map[string]string{}
@@ -45,8 +45,8 @@ func (s *served) documents() map[string]string {
 	return found
 }
 
-// settle waits until the index of the Resource List shows the newest change. It
-// is brought up to date in the background.
+// settle waits until the index of the Resource List shows the newest change. It is
+// updated in the background.
 func (s *served) settle() {
 	s.t.Helper()
 	changes := s.list("changelist")
@@ -58,7 +58,7 @@ func (s *served) settle() {
 	})
 }
 
-// until waits until something holds.
+// until waits until holds returns true.
 func (s *served) until(what string, holds func() bool) {
 	s.t.Helper()
 	for deadline := time.Now().Add(needs.Patience); !holds(); time.Sleep(10 * time.Millisecond) {
@@ -78,8 +78,8 @@ func (s *served) awaitChanges(n int) (got []string) {
 	return got
 }
 
-// A process that is killed and started again serves the same documents to the
-// byte, and then tells once of what changed while there was none.
+// A process that is killed and restarted serves the same documents to the byte, and
+// then publishes, once, each change that was made while it was down.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	for name, newState := range states {
@@ -141,8 +141,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// However often it is killed, and whatever it was doing, every change is told of
-// once.
+// After random kills, every change has been published once.
 func TestKilledAtRandom(t *testing.T) {
 	t.Parallel()
 	for name, newState := range states {
@@ -181,8 +180,8 @@ func TestKilledAtRandom(t *testing.T) {
 	}
 }
 
-// After a restart a file that has not changed is not read again, not even when
-// the base URL has changed.
+// After a restart, unchanged files are not read again, even if the base URL has
+// changed.
 func TestNothingReadAgain(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -197,8 +196,8 @@ func TestNothingReadAgain(t *testing.T) {
 	if shown := scanOnce(t, true, folder); !read(shown, 3) {
 		t.Errorf("first: %q", shown)
 	}
-	// A file that has just been written is read once more, when it may be
-	// trusted that it has not changed since.
+	// A file that was just written is read once more, when its time is old enough to
+	// show later changes.
 	time.Sleep(2 * time.Second)
 	scanOnce(t, true, folder)
 	for _, base := range []string{publicURL, "http://elsewhere.example.org/x/"} {
@@ -208,8 +207,8 @@ func TestNothingReadAgain(t *testing.T) {
 	}
 }
 
-// With another base URL, documents are not shown before their URIs are those of
-// the new one, and each file is then an update.
+// With another base URL, documents are not shown before they have the new URIs, and
+// each file is then an update.
 func TestBaseURLMoves(t *testing.T) {
 	t.Parallel()
 	folder := sampleFolder(t)
@@ -250,7 +249,8 @@ func TestBaseURLMoves(t *testing.T) {
 			t.Errorf("listed: %s", r.URI)
 		}
 	}
-	// Destinations know URIs: each file is gone at the one and new at the other.
+	// Destinations know resources by URI: each file is deleted at the old one and
+	// created at the new one.
 	changes := map[resourcesync.ChangeType]int{}
 	for change, err := range p.set.Changes(t.Context(), resourcesync.Interval{}) {
 		must(t, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 )
 
-// TestScanAs has all forms of --scan-as, and what none is.
+// TestScanAs checks all valid forms of --scan-as, and invalid ones.
 func TestScanAs(t *testing.T) {
 	address := netip.MustParseAddr
 	for given, want := range map[string]sitemap.Stranger{

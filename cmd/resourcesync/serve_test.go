@@ -18,8 +18,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// sampleFiles are files of many kinds, and with names that something between a
-// folder and a client might trip over.
+// sampleFiles are files of many kinds, with names that are hard to handle in folders,
+// URLs or XML.
 var sampleFiles = map[string]string{
 	"index.html":          "<p>front",
 	"a/index.html":        "<p>a",
@@ -51,8 +51,7 @@ func sampleFolder(t *testing.T) string {
 	return folder
 }
 
-// A crawl from the well-known URI comes upon every file, and gets of each the
-// bytes that are listed.
+// A crawl from the well-known URI finds every file, and each has the listed bytes.
 func TestCrawl(t *testing.T) {
 	for name, flags := range map[string][]string{
 		"one list": nil,
@@ -97,11 +96,11 @@ func TestCrawl(t *testing.T) {
 	}
 }
 
-// Until the first scan has ended there are files, but no lists.
+// Until the first scan has ended, files are served, but no lists.
 func TestD14_NotReady(t *testing.T) {
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "small.txt"), "small")
-	// A file that takes very long to read and no room on the disk.
+	// A file that takes very long to read, but no space on the disk.
 	large := filepath.Join(folder, "large.bin")
 	write(t, large, "")
 	must(t, os.Truncate(large, 64<<30))
@@ -154,8 +153,7 @@ func TestStopBeforeReady(t *testing.T) {
 	}
 }
 
-// What happens to files is in the Change List, and each file's answer is that of
-// its new state.
+// Changes of files appear in the Change List, and each file is served in its new state.
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -202,7 +200,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// A download that is under way when the program is stopped completes.
+// When the program is stopped, a running download completes.
 func TestStopFinishesRequests(t *testing.T) {
 	t.Parallel()
 	const size = 64 << 20 // more than a connection holds on the way
@@ -229,7 +227,7 @@ func TestStopFinishesRequests(t *testing.T) {
 	}
 }
 
-// A client that takes nothing does not keep the program from ending.
+// A client that reads nothing does not keep the program from ending.
 func TestStopBreaksOff(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)
@@ -263,8 +261,8 @@ func TestLogFormat(t *testing.T) {
 	}
 }
 
-// TestPrefix: the folder of the documents leads to the page of the Source, and the folder of a set to
-// the page of the set.
+// TestPrefix: the folder of the documents redirects to the page of the Source, and the folder of a
+// set to the page of the set.
 func TestPrefix(t *testing.T) {
 	t.Parallel()
 	for flags, want := range map[string]string{"": "description.html", "--pages=false": "description.xml"} {

@@ -18,7 +18,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// An aggregated is a file of run that aggregates a library, and the mirror of what it publishes.
+// An aggregated is a configuration file that aggregates a library, and a mirror of its
+// publication.
 type aggregated struct {
 	*process
 	t                *testing.T
@@ -26,7 +27,7 @@ type aggregated struct {
 	file, at         string
 }
 
-// text returns the file. The requests to the library are limited to a rate.
+// text returns the configuration file. The rate of requests to the library is limited.
 func (a *aggregated) text(rate int) string {
 	return fmt.Sprintf(`listen: %[1]s
 base-url: http://%[1]s/
@@ -47,7 +48,7 @@ sets:
 `, a.address, a.at, a.library, rate)
 }
 
-// listed returns the URIs of the originals by those of the copies, as the Resource List has them.
+// listed returns the URIs of the originals by the URIs of their copies, from the Resource List.
 func (a *aggregated) listed() map[string]string {
 	a.t.Helper()
 	res, err := http.Get(a.site + "resourcesync/library/resourcelist.xml")
@@ -70,7 +71,7 @@ func (a *aggregated) listed() map[string]string {
 }
 
 // await waits until the lists have the copies of exactly these originals, and a mirror of the
-// aggregator their contents.
+// aggregator has their contents.
 func (a *aggregated) await(copied, folder string) {
 	a.t.Helper()
 	want := make(map[string]string)
@@ -98,7 +99,8 @@ func (a *aggregated) healthy() bool {
 	return res.StatusCode == http.StatusOK
 }
 
-// TestSource copies a Source, publishes the copies by a file, and mirrors them.
+// TestSource copies a Source, publishes the copies with a configuration file, and
+// mirrors them.
 func TestSource(t *testing.T) {
 	t.Parallel()
 	folder, at := t.TempDir(), t.TempDir()
@@ -118,7 +120,7 @@ func TestSource(t *testing.T) {
 	copied := filepath.Join(at, "mirror")
 	a.await(copied, folder)
 
-	// Changes arrive by the WebSocket, long before the next reading.
+	// Changes arrive by the WebSocket, long before the next scheduled run.
 	l.write("a.txt", "changed")
 	l.write("new.txt", "new")
 	must(t, os.Remove(filepath.Join(folder, "e.txt")))
@@ -127,7 +129,7 @@ func TestSource(t *testing.T) {
 		t.Errorf("the Change List is %s", list)
 	}
 
-	// Another setting replaces the set; its Destination goes from one to the other.
+	// With another setting, the set is replaced, and the new one continues the copy.
 	a.reload(a.file, a.text(500), `"configuration reloaded".* changed=library`)
 	l.write("a.txt", "changed after the reload")
 	a.await(copied, folder)
@@ -140,7 +142,8 @@ func TestSource(t *testing.T) {
 	a.await(copied, folder)
 	a.until("it is healthy", a.healthy)
 
-	// The library is away: it is named, and what is known stays published, also after a restart.
+	// The library is down: the problem names it, and the copies stay published, also after a
+	// restart.
 	before := a.listed()
 	l.stop()
 	a.until("it is unhealthy", func() bool { return !a.healthy() })
@@ -164,7 +167,8 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestSourceWebSub copies a Source whose hub sends the changes to the server of the copies.
+// TestSourceWebSub copies a Source whose hub sends the changes to the server that publishes
+// the copies.
 func TestSourceWebSub(t *testing.T) {
 	t.Parallel()
 	folder, at := t.TempDir(), t.TempDir()
@@ -250,8 +254,8 @@ sets:
 	second.kill()
 }
 
-// TestSourceIncomplete has a Source of which a resource fails: the set is not shown, and the
-// reason is.
+// TestSourceIncomplete has a Source with a resource that fails: the set is not shown, and
+// the status says why.
 func TestSourceIncomplete(t *testing.T) {
 	t.Parallel()
 	folder, at := t.TempDir(), t.TempDir()

@@ -28,13 +28,13 @@ func sql(t *testing.T, path, script string) {
 	must(t, sqlitex.ExecuteScript(conn, script, nil))
 }
 
-// refused runs serve with wrong flags, and returns the line that says so.
+// refused runs serve with wrong flags, and returns the line with the error.
 func refused(t *testing.T, folder string, flags ...string) string {
 	t.Helper()
 	return failing(t, exit.Usage, append([]string{"serve", folder, "--listen", "127.0.0.1:0"}, flags...)...)
 }
 
-// failing runs a command that cannot begin, and returns the line that says so.
+// failing runs a command that cannot start, and returns the line with the error.
 func failing(t *testing.T, want int, args ...string) string {
 	t.Helper()
 	// A command that is not refused would run for ever.
@@ -56,7 +56,7 @@ func TestRefusedStates(t *testing.T) {
 	write(t, filepath.Join(folder, "sub/a.txt"), "a")
 	must(t, os.Symlink(filepath.Join(folder, "sub"), path("link")))
 	must(t, os.Symlink(filepath.Join(folder, "state.db"), path("dangling.db")))
-	write(t, path("text.db"), strings.Repeat("This is no database. ", 1000))
+	write(t, path("text.db"), strings.Repeat("This is not a database. ", 1000))
 	sql(t, path("others.db"), "CREATE TABLE rs_settings (name TEXT)")
 	sql(t, path("newer.db"), "CREATE TABLE rs_migration (number BIGINT PRIMARY KEY); INSERT INTO rs_migration VALUES (99); CREATE TABLE rs_set (name TEXT)")
 	running := startReady(t, t.TempDir(), "--state", path("running.db"))
@@ -104,7 +104,8 @@ func TestRefusedStates(t *testing.T) {
 	}
 }
 
-// Other users of the computer cannot read the subscribers in a state.
+// Other users of the computer cannot read a state, which has the secrets of
+// subscribers.
 func TestStateIsPrivate(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state.db")
 	s := startReady(t, t.TempDir(), "--state", state)
@@ -121,7 +122,7 @@ func TestStateIsPrivate(t *testing.T) {
 	s.stop()
 }
 
-// A database that does not let us in says why, and we do not say the password.
+// If a database refuses the password, the error says so, without the password.
 func TestWrongPassword(t *testing.T) {
 	server, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -146,7 +147,7 @@ func TestWrongPassword(t *testing.T) {
 	}
 }
 
-// refuseLogin does what PostgreSQL does after a wrong password.
+// refuseLogin answers as PostgreSQL does to a wrong password.
 func refuseLogin(conn net.Conn) {
 	server := pgproto3.NewBackend(conn, conn)
 	for {
@@ -171,7 +172,7 @@ func refuseLogin(conn net.Conn) {
 	}
 }
 
-// Where there is no cache folder, there is no default.
+// Without a cache folder, --state has no default.
 func TestNoCacheFolder(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	write(t, file, "")
@@ -184,8 +185,8 @@ func TestNoCacheFolder(t *testing.T) {
 	}
 }
 
-// By default each folder has a state of its own, by whatever name it is given,
-// which people can tell from others.
+// By default, each folder has its own state, under all names of the folder. The file
+// name identifies it to people.
 func TestDefaultState(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(t.TempDir(), "new", "cache"))
 	parent := t.TempDir()
@@ -241,7 +242,7 @@ func TestGivenState(t *testing.T) {
 	}
 }
 
-// The journal forgets, by whole windows of --window, what is older than --retain.
+// The journal drops whole windows of --window that are older than --retain.
 func TestWindowAndRetain(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)
@@ -254,8 +255,8 @@ func TestWindowAndRetain(t *testing.T) {
 	})
 }
 
-// With --archive, lists of changes that the journal has forgotten stay where they
-// were, and the archive names them.
+// With --archive, Change Lists that the journal has dropped keep their URLs, and the
+// archive lists them.
 func TestD9_ServeArchive(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)

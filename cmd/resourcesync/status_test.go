@@ -11,7 +11,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
 )
 
-// toldOperators returns the body and the status of the response for operators.
+// toldOperators returns the body and the status of the response to operators.
 func (s *served) toldOperators() (int, status.Status) {
 	s.t.Helper()
 	res, body := s.get(s.stderr.await(`status for operators.* url=(\S+)`)[1])

@@ -18,7 +18,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// getAs requests a URL as a program of this name.
+// getAs requests a URL with a User-Agent.
 func (s *served) getAs(url, agent, accept string) (*http.Response, string) {
 	s.t.Helper()
 	req, err := http.NewRequest("GET", url, nil)
@@ -48,8 +48,8 @@ func (s *served) harvester(agent string) status.Harvester {
 	return status.Harvester{}
 }
 
-// TestHarvesterInSync: a harvester that has read a list of several pages and the changes from there is
-// in sync, and so is a follower by WebSub that has read nothing since.
+// TestHarvesterInSync: a harvester that has read a list of several pages and the changes since then
+// is in sync, and so is a WebSub follower that has read nothing since.
 func TestHarvesterInSync(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// MariaDB and MySQL have no journal: a comparison finds what the triggers have missed, so
-// that nothing begins anew. The operator makes triggers again that are gone.
+// MariaDB and MySQL have no journal. A comparison finds changes that the triggers have
+// missed, so nothing begins anew. The operator recreates missing triggers.
 
-// applyTriggers runs our command for triggers.
+// applyTriggers runs the triggers command.
 func (i *interfered) applyTriggers() {
 	i.t.Helper()
 	if status, _, stderr := runTriggersCommand(i.t, i.flags("--apply")...); status != 0 {
@@ -58,7 +58,7 @@ func (i *interfered) restoreMySQL() {
 	i.applyTriggers()
 }
 
-// ping asks for a comparison.
+// ping requests a comparison.
 func (i *interfered) ping() {
 	i.t.Helper()
 	req, err := http.NewRequestWithContext(i.t.Context(), "POST", i.s.site+"resourcesync/ping", strings.NewReader(""))
@@ -72,7 +72,7 @@ func (i *interfered) ping() {
 	}
 }
 
-// awaitList waits until the Resource List is what the table is.
+// awaitList waits until the Resource List equals the table.
 func (i *interfered) awaitList() {
 	i.t.Helper()
 	want := i.rows()

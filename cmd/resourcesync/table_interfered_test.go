@@ -19,10 +19,11 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// interfere in the environment has statements that TestTableInterferer runs.
+// interfere is an environment variable with the statements that TestTableInterferer
+// runs.
 const interfere = "RESOURCESYNC_TEST_INTERFERE"
 
-// TestTableInterferer is no test: it is the other process of TestTableInterfered.
+// TestTableInterferer is not a test. It is the other process of TestTableInterfered.
 func TestTableInterferer(t *testing.T) {
 	script := os.Getenv(interfere)
 	if script == "" {
@@ -39,8 +40,8 @@ func TestTableInterferer(t *testing.T) {
 	}
 }
 
-// An interfered is a table that others interfere with while it is published, with a
-// Destination behind it.
+// An interfered is a published table that other programs interfere with, and a
+// Destination.
 type interfered struct {
 	*tableEngine
 	t       *testing.T
@@ -112,7 +113,7 @@ func (i *interfered) stop() {
 	}
 }
 
-// others has another process run statements.
+// others runs statements in another process.
 func (i *interfered) others(statements ...string) {
 	i.t.Helper()
 	program, err := os.Executable()
@@ -145,7 +146,7 @@ func (i *interfered) writes() (all []string) {
 	return all
 }
 
-// triggerNames returns the names of the triggers on posts, with what DROP TRIGGER needs.
+// triggerNames returns the names of the triggers on posts, as DROP TRIGGER needs them.
 func (i *interfered) triggerNames() (names []string, on string) {
 	sql := "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'posts'"
 	switch i.name {
@@ -166,8 +167,8 @@ func (i *interfered) triggerNames() (names []string, on string) {
 	return names, on
 }
 
-// interrupt does what may hide changes from the journal, and changes rows meanwhile. It
-// reports whether the journal must begin anew.
+// interrupt does something that may hide changes from the journal, and changes rows
+// meanwhile. It reports whether the journal must begin anew.
 func (i *interfered) interrupt() (name string, anew bool) {
 	if i.mysql() {
 		return i.interruptMySQL(), true
@@ -205,7 +206,7 @@ func (i *interfered) interrupt() (name string, anew bool) {
 	return name, true
 }
 
-// leave does what hides nothing.
+// leave does something that hides no changes.
 func (i *interfered) leave() string {
 	i.columns++
 	switch i.rnd.IntN(6) {
@@ -234,7 +235,7 @@ func (i *interfered) leave() string {
 	return "nothing"
 }
 
-// newest returns the time at which the state of the journal last moved.
+// newest returns the time at which the state of the journal last changed.
 func (i *interfered) newest() (at int64) {
 	i.t.Helper()
 	if !i.mysql() {
@@ -243,7 +244,7 @@ func (i *interfered) newest() (at int64) {
 	return at
 }
 
-// save copies the database, which nobody uses.
+// save copies the database, which no process uses now.
 func (i *interfered) save() {
 	i.saved = i.newest()
 	switch i.name {
@@ -298,7 +299,7 @@ func (i *interfered) admin(statements ...string) {
 	}
 }
 
-// rows returns the sizes of the rows that are published.
+// rows returns the sizes of the published rows.
 func (i *interfered) rows() map[string]int {
 	i.t.Helper()
 	all := map[string]int{}
@@ -352,9 +353,9 @@ func (i *interfered) compare(round string) (from string) {
 
 // TestTableInterfered has another process drop, alter and restore triggers, tables and
 // databases at random, while the program starts and stops. After each round and one run of a
-// Destination, the copy is what the table is; and the journal has begun anew only if it could
-// have missed something, and in MariaDB, where comparisons find it, never.
-// RESOURCESYNC_ROUNDS says how many rounds there are.
+// Destination, the copy equals the table. The journal has begun anew only if it could have
+// missed changes, and never in MariaDB, where comparisons find them. RESOURCESYNC_ROUNDS is
+// the number of rounds.
 func TestTableInterfered(t *testing.T) {
 	rounds := sizeFrom("RESOURCESYNC_ROUNDS", 5)
 	seed := rand.Uint64()
@@ -434,7 +435,7 @@ func TestTableInterfered(t *testing.T) {
 	})
 }
 
-// own gives a test a database of its own, which can be restored.
+// own gives the test a database of its own, which can be restored.
 func own(t *testing.T, e *tableEngine) {
 	t.Helper()
 	server := needs.Variable(t, postgres)

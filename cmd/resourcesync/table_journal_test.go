@@ -43,8 +43,8 @@ func (e *tableEngine) list(s *served, capability string) string {
 	return strings.Join(all, ", ")
 }
 
-// TestTableOtherCondition: rows that another --where takes out of a set leave the lists at
-// once; their deletions are held until they are confirmed.
+// TestTableOtherCondition: rows that a new --where excludes leave the lists at once; their
+// deletions are held until they are confirmed.
 func TestTableOtherCondition(t *testing.T) {
 	t.Parallel()
 	journalEngines(t, func(t *testing.T, e *tableEngine) {
@@ -82,8 +82,8 @@ func TestTableOtherCondition(t *testing.T) {
 	})
 }
 
-// TestTableRestart: the journal begins anew when triggers are gone, and when an operator says
-// so, and not otherwise. The program does not compare instead.
+// TestTableRestart: the journal begins anew only when triggers are missing or an operator
+// requests it. The program does not fall back to comparisons.
 func TestTableRestart(t *testing.T) {
 	t.Parallel()
 	journalEngines(t, func(t *testing.T, e *tableEngine) {
@@ -116,8 +116,8 @@ func TestTableRestart(t *testing.T) {
 	})
 }
 
-// checkNotes looks for texts in the answer of healthz, which names no table, and in the pages
-// of the status.
+// checkNotes looks for texts in the response of healthz, which names no table, and in the
+// pages of the status.
 func (e *tableEngine) checkNotes(t *testing.T, texts ...string) {
 	t.Helper()
 	s := startTable(t, e.journalArgs("--status", "127.0.0.1:0")...)
@@ -153,7 +153,7 @@ func (e *tableEngine) checkNotes(t *testing.T, texts ...string) {
 	}
 }
 
-// TestTableOmitted: the status and healthz name what no document can list.
+// TestTableOmitted: the status and healthz name rows that no document can list.
 func TestTableOmitted(t *testing.T) {
 	journalEngines(t, func(t *testing.T, e *tableEngine) {
 		e.exec(t, "INSERT INTO posts VALUES (1, 'a', 9223372036854775807, 0), (2, 'b', 20, 0)")
@@ -186,8 +186,9 @@ func (e *tableEngine) dropTriggers(t *testing.T) {
 	}
 }
 
-// TestTableSameDatabase: the journal is used by whichever addresses the table and the state
-// have. Triggers whose journal is not used are an error, and so is one that cannot be read.
+// TestTableSameDatabase: the journal is used, whichever addresses of the database the table
+// and the state have. Triggers whose journal is not used are an error, and so is an
+// unreadable journal.
 func TestTableSameDatabase(t *testing.T) {
 	journalEngines(t, func(t *testing.T, e *tableEngine) {
 		if status, _, stderr := runTriggersCommand(t, e.args("--apply")...); status != 0 {
@@ -290,8 +291,8 @@ func TestTableOfPlainRole(t *testing.T) {
 	}
 }
 
-// TestTableUnseenOutbox: who may only read publishes the table by comparison; the log names the
-// outbox that nobody drains, and its age.
+// TestTableUnseenOutbox: a role that may only read publishes the table by comparison. The log
+// names the outbox that no process drains, and its age.
 func TestTableUnseenOutbox(t *testing.T) {
 	tableEngines(t, func(t *testing.T, e *tableEngine) {
 		if e.name != "mysql" {

@@ -20,8 +20,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// storm in the environment makes TestTableWriter write to a table: "ENGINE CHANGES", and
-// the data source name in stormDSN.
+// storm is an environment variable that makes TestTableWriter write to a table. It has
+// the form "ENGINE CHANGES"; stormDSN has the data source name.
 const (
 	storm    = "RESOURCESYNC_TEST_STORM"
 	stormDSN = "RESOURCESYNC_TEST_STORM_DSN"
@@ -34,7 +34,7 @@ const (
 // including its deletions.
 const createVersions = `CREATE TABLE versions (id BIGINT NOT NULL PRIMARY KEY, version BIGINT NOT NULL)`
 
-// TestTableWriter is no test: it writes until it is killed, or has made its changes.
+// TestTableWriter is not a test. It writes until it is killed or has made its changes.
 func TestTableWriter(t *testing.T) {
 	engine, number, _ := strings.Cut(os.Getenv(storm), " ")
 	if engine == "" {
@@ -76,8 +76,8 @@ func isConflict(err error) bool {
 }
 
 // writeSome makes some changes in a transaction, which it rolls back at times. It returns
-// the number of those that it has committed. Each change of a row has a version of its
-// own: the first statement about a row locks it to the end of the transaction.
+// the number of committed changes. Each change of a row has a version of its own: the
+// first statement about a row locks it to the end of the transaction.
 func writeSome(ctx context.Context, db *gosql.DB, engine string) (n int, err error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -129,8 +129,8 @@ func writeSome(ctx context.Context, db *gosql.DB, engine string) (n int, err err
 	return n, tx.Commit()
 }
 
-// A tableReplica is a Destination that follows the Change Lists of a table, and notes what must
-// not happen.
+// A tableReplica is a Destination that follows the Change Lists of a table, and records
+// violations.
 type tableReplica struct {
 	last     string            // the datetime of the newest change
 	seen     map[string]bool   // datetimes
@@ -195,7 +195,7 @@ func (f *tableReplica) read(get func(url string) (document, error)) error {
 	return nil
 }
 
-// compare returns an error if the replica has not what the table has.
+// compare returns an error if the replica differs from the table.
 func (f *tableReplica) compare(ctx context.Context, db *gosql.DB) error {
 	rows, err := db.QueryContext(ctx, "SELECT slug, size FROM posts")
 	if err != nil {
@@ -220,8 +220,8 @@ func (f *tableReplica) compare(ctx context.Context, db *gosql.DB) error {
 	return rows.Err()
 }
 
-// A tableStorm is a table that processes write to and another one publishes, while a
-// Destination follows.
+// A tableStorm is a table, processes that write to it, a process that publishes it, and
+// a Destination that follows.
 type tableStorm struct {
 	t         *testing.T
 	e         *tableEngine
@@ -232,7 +232,8 @@ type tableStorm struct {
 	replica   *tableReplica
 }
 
-// startTableStorm makes the tables and starts the publisher, which is ready, and the writer.
+// startTableStorm creates the tables, and starts the publisher, which is ready, and the
+// writer.
 func startTableStorm(t *testing.T, e *tableEngine, changes int) *tableStorm {
 	t.Helper()
 	e.exec(t, createVersions)
@@ -268,7 +269,7 @@ func (s *tableStorm) publish() {
 	p.awaitListening()
 }
 
-// write starts a writer, which makes the changes that are left.
+// write starts a writer for the remaining changes.
 func (s *tableStorm) write() {
 	s.writer = exec.CommandContext(s.t.Context(), s.program, "-test.run=^TestTableWriter$")
 	s.writer.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d", storm, s.e.name, s.changes), stormDSN+"="+s.e.dsn[1])
@@ -276,7 +277,8 @@ func (s *tableStorm) write() {
 	must(s.t, s.writer.Start())
 }
 
-// follow lets the replica follow for a random time, which is longer for more changes.
+// follow lets the replica follow for a random time, which grows with the number of
+// changes.
 func (s *tableStorm) follow() {
 	spread := time.Duration(max(1, s.changes/10_000)) * time.Millisecond
 	for end := time.Now().Add(time.Duration(200+rand.IntN(1300)) * spread); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
@@ -288,7 +290,7 @@ func (s *tableStorm) get(url string) (document, error) {
 	return tryDocument(strings.Replace(url, "https://rs.example.org/", s.publisher.site, 1), s.publisher.site)
 }
 
-// finish waits until the replica has what the table has.
+// finish waits until the replica equals the table.
 func (s *tableStorm) finish() {
 	t, f := s.t, s.replica
 	t.Helper()
@@ -316,10 +318,10 @@ func (s *tableStorm) finish() {
 	}
 }
 
-// TestTableKilled kills both those who write to a table and the program that publishes it,
-// at random moments, while a Destination follows. It then has what the table has, and
-// nothing has been published twice, or out of order. RESOURCESYNC_KILLS and
-// RESOURCESYNC_TORTURE say how often, and how many changes there are.
+// TestTableKilled kills both the writers of a table and the program that publishes it, at
+// random moments, while a Destination follows. In the end, the copy equals the table, and
+// nothing has been published twice or out of order. RESOURCESYNC_KILLS and
+// RESOURCESYNC_TORTURE are the numbers of kills and changes.
 func TestTableKilled(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)
@@ -349,7 +351,7 @@ func sizeFrom(name string, otherwise int) int {
 	return otherwise
 }
 
-// tryDocument gets a document of a Source that may not answer.
+// tryDocument gets a document of a Source that may be down.
 func tryDocument(url, site string) (d document, err error) {
 	if !strings.Contains(url, "://") {
 		url = site + url

@@ -18,7 +18,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// A databaseServer is a server of a test's own, which can be killed.
+// A databaseServer is a server for a single test, which can be killed.
 type databaseServer struct {
 	t       *testing.T
 	command []string
@@ -42,8 +42,8 @@ func serverProgram(t *testing.T, name, pattern string) string {
 	return slices.Max(found)
 }
 
-// newDatabaseServer makes a folder for a server that runs as a user, because it refuses to
-// run as root.
+// newDatabaseServer creates a folder for a server. The server runs as another user,
+// because it refuses to run as root.
 func newDatabaseServer(t *testing.T, name string) (s *databaseServer, folder string, port int) {
 	t.Helper()
 	s = &databaseServer{t: t, as: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}}
@@ -68,8 +68,8 @@ func newDatabaseServer(t *testing.T, name string) (s *databaseServer, folder str
 	return s, folder, address.Port
 }
 
-// install runs the program that makes the folder of a server. Where it is installed without what
-// it needs, the test is skipped.
+// install runs the program that initializes the folder of a server. It skips the test if the
+// installation is incomplete.
 func (s *databaseServer) install(program string, args ...string) {
 	s.t.Helper()
 	c := exec.CommandContext(s.t.Context(), program, args...)
@@ -79,8 +79,8 @@ func (s *databaseServer) install(program string, args ...string) {
 	}
 }
 
-// start starts the server and waits until it answers. For a moment, processes of a killed
-// one may keep it from starting.
+// start starts the server and waits until it answers. Processes of a killed server may
+// delay it for a moment.
 func (s *databaseServer) start() {
 	s.t.Helper()
 	for until := time.Now().Add(needs.Patience); time.Now().Before(until); {
@@ -110,7 +110,7 @@ func (s *databaseServer) start() {
 // kill ends the server as a crash would.
 func (s *databaseServer) kill() { must(s.t, s.process.Process.Kill()) }
 
-// startMariaDB makes a MariaDB with an empty database, and returns its table engine.
+// startMariaDB starts a MariaDB with an empty database, and returns its table engine.
 func startMariaDB(t *testing.T) (*databaseServer, *tableEngine) {
 	program, install := serverProgram(t, "mariadbd", "/usr/sbin/mariadbd"), serverProgram(t, "mariadb-install-db", "")
 	s, folder, port := newDatabaseServer(t, "mysql")
@@ -124,7 +124,7 @@ func startMariaDB(t *testing.T) (*databaseServer, *tableEngine) {
 	}
 }
 
-// startPostgres does so with PostgreSQL, which has the state, too.
+// startPostgres does the same with PostgreSQL, which also stores the state.
 func startPostgres(t *testing.T) (*databaseServer, *tableEngine) {
 	initdb := serverProgram(t, "initdb", "/usr/lib/postgresql/*/bin/initdb")
 	s, folder, port := newDatabaseServer(t, "postgres")
@@ -137,8 +137,8 @@ func startPostgres(t *testing.T) (*databaseServer, *tableEngine) {
 }
 
 // TestTableServerKilled kills the server of the database while a table is written to and
-// published. The publisher reports this in its log and by healthz, and connects again by
-// itself. The replica then has what the table has, and nothing has been published twice, or
+// published. The publisher reports this in its log and by healthz, and reconnects by
+// itself. In the end, the replica equals the table, and nothing has been published twice or
 // out of order.
 func TestTableServerKilled(t *testing.T) {
 	t.Parallel()

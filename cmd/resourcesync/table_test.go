@@ -128,7 +128,7 @@ func TestTable(t *testing.T) {
 		}
 		s.stop()
 
-		// Rows that move to other URIs are deleted at the former ones.
+		// Rows that move to other URIs are deleted at the old ones.
 		moved := append(args, "--uri", publicURL+"posts/{slug}")
 		s = startTable(t, moved...)
 		s.until("the rows have moved", func() bool { return s.listed() == "posts/a posts/d posts/e" && len(s.changes()) == 10 })
@@ -144,7 +144,7 @@ func TestTable(t *testing.T) {
 	})
 }
 
-// TestTableTriggers: with triggers, changes are known at once.
+// TestTableTriggers: with triggers, changes are published at once.
 func TestTableTriggers(t *testing.T) {
 	t.Parallel()
 	tableEngines(t, func(t *testing.T, e *tableEngine) {
@@ -181,7 +181,7 @@ func TestTableTriggers(t *testing.T) {
 			t.Error(got)
 		}
 		s.stop()
-		// What happens meanwhile is found at the next start.
+		// Changes while the program is stopped are found at the next start.
 		e.exec(t, "DELETE FROM posts WHERE id = 1")
 		s = startTable(t, args...)
 		await("updated a", "deleted b", "created c", "deleted a")

@@ -9,8 +9,8 @@ import (
 )
 
 // TestD3_FutureFile: a file from the future has no modification time, neither in
-// documents nor where it is served, until it is written again. That its time comes is
-// no change.
+// documents nor where it is served, until it is written again. It does not change when
+// that time comes.
 func TestD3_FutureFile(t *testing.T) {
 	t.Parallel()
 	folder := sampleFolder(t)

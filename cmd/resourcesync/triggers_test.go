@@ -29,7 +29,7 @@ func runTriggersCommand(t *testing.T, args ...string) (status int, stdout, stder
 	return status, out.String(), errs.String()
 }
 
-// pending returns what is journalled in the SQLite file at path, in a few words.
+// pending summarizes the journal in the SQLite file at path.
 func pending(t *testing.T, path string) string {
 	t.Helper()
 	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
@@ -62,7 +62,7 @@ func TestTriggersSQLite(t *testing.T) {
 		}
 	}
 	sql(t, path, `INSERT INTO "my.articles" VALUES (2, 'a b')`)
-	// What is printed is what is applied.
+	// The printed statements are applied.
 	sql(t, path, strings.NewReplacer("BEGIN;\nDROP", "DROP", "\nCOMMIT;", "").Replace(script))
 	sql(t, path, `DELETE FROM "my.articles" WHERE id = 1`)
 	for range 2 {
@@ -115,8 +115,8 @@ func TestTriggersPostgres(t *testing.T) {
 	}
 }
 
-// mysqlURL makes a database. It returns its --db, the database, and a function that runs
-// statements in it.
+// mysqlURL creates a database. It returns its --db, the database, and a function that
+// runs statements in it.
 func mysqlURL(t *testing.T) (address string, db *gosql.DB, exec func(statements ...string)) {
 	t.Helper()
 	dsn := needs.Variable(t, "RESOURCESYNC_TEST_MYSQL")
@@ -155,7 +155,7 @@ func TestTriggersMySQL(t *testing.T) {
 		t.Fatalf("status %d, %q", status, stderr)
 	}
 	exec("INSERT INTO posts VALUES (1, 1)")
-	// What is printed is what is applied.
+	// The printed statements are applied.
 	for statement := range strings.SplitSeq(strings.TrimSuffix(strings.TrimPrefix(script, "DELIMITER $$\n"), "DELIMITER ;\n"), "$$\n") {
 		if statement != "" {
 			exec(statement)

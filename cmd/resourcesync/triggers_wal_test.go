@@ -12,7 +12,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// writing makes a host's file, with somebody who writes to it until end is called.
+// writing creates a host's database file, which another connection writes to until end
+// is called.
 func writing(t *testing.T) (path string, end func()) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "cms.db")
@@ -24,8 +25,9 @@ func writing(t *testing.T) (path string, end func()) {
 	return path, func() { must(t, sqlitex.ExecuteTransient(conn, "COMMIT", nil)) }
 }
 
-// TestTriggersGiveWAL: --apply says once that it has given the file a write-ahead
-// log, and waits for other writers; a command that only prints gives it none.
+// TestTriggersGiveWAL: --apply says once that it has switched the file to a write-ahead
+// log, and waits for other writers. A command that only prints statements does not
+// switch it.
 func TestTriggersGiveWAL(t *testing.T) {
 	t.Parallel()
 	path, end := writing(t)
@@ -47,7 +49,7 @@ func TestTriggersGiveWAL(t *testing.T) {
 	}
 }
 
-// TestGiveWALInVain bounds the wait for a lock that is never released.
+// TestGiveWALInVain: the wait for a lock that is never released is bounded.
 func TestGiveWALInVain(t *testing.T) {
 	path, end := writing(t)
 	defer end()

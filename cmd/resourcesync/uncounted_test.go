@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestUncounted: the rows of a table with a journal are not counted, and nothing says that
-// there are -1. No line of the log has two sets.
+// TestUncounted: the rows of a table with a journal are not counted, and no output shows a
+// count of -1. No line of the log has the key "set" twice.
 func TestUncounted(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

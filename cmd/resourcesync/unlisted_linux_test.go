@@ -19,7 +19,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// A crowd is a process that serves many files, and the adversaries around it.
+// A crowd is a process that serves many files, and its attackers.
 type crowd struct {
 	*process
 	files int
@@ -52,13 +52,13 @@ func fileName(i int) string {
 	return fmt.Sprintf("collection-%03d/the-file-with-the-number-%06d.txt", i/1000, i)
 }
 
-// unlisted returns the path of a range of keys that no document leads to: of the last
-// n files.
+// unlisted returns the path of a range with the last n files, which no document links
+// to.
 func (c *crowd) unlisted(kind, ending string, n int) string {
 	return "/resourcesync/" + kind + "/" + base64.RawURLEncoding.EncodeToString([]byte(fileName(c.files-n)+"!")) + "~" + ending
 }
 
-// memory returns the most memory that the process has had resident, in MiB.
+// memory returns the peak resident memory of the process, in MiB.
 func (p *process) memory() int {
 	p.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process.Pid))
@@ -69,9 +69,9 @@ func (p *process) memory() int {
 	return kib >> 10
 }
 
-// maxMemory is what a process may take under attack, in MiB: the budgets of documents
-// (32 MiB) and of package layouts (128 MiB), and more than half as much for the program
-// itself and for garbage. The attacks took gigabytes.
+// maxMemory is the maximum memory of a process under attack, in MiB: the budgets of
+// documents (32 MiB) and of package layouts (128 MiB), and more than half as much for
+// the program itself and for garbage. The attacks took gigabytes.
 const maxMemory = 300
 
 // checkMemory fails if the process has taken more than maxMemory.
@@ -85,8 +85,8 @@ func (p *process) checkMemory() {
 	}
 }
 
-// ask sends a request from an address of this computer, and returns the status and
-// how many bytes came.
+// ask sends a request from an address of this computer, and returns the status and the
+// number of bytes received.
 func (c *crowd) ask(ctx context.Context, from, method, url string) (status int, n int64, err error) {
 	client := http.Client{Timeout: needs.Patience, Transport: &http.Transport{
 		DisableKeepAlives: true,
@@ -108,9 +108,9 @@ func (c *crowd) ask(ctx context.Context, from, method, url string) (status int, 
 	return res.StatusCode, n, err
 }
 
-// TestD16_UnlistedPackagesKeepToBudget has 64 connections that ask for a package of a
-// range of their own and never read it, and 8 that go through such ranges with HEAD.
-// Memory stays bounded, and the packages of the dump are served.
+// TestD16_UnlistedPackagesKeepToBudget has 64 connections that each request a package
+// of a range of their own and never read it, and 8 that walk through such ranges with
+// HEAD. Memory stays bounded, and the packages of the dump are served.
 func TestD16_UnlistedPackagesKeepToBudget(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)
@@ -163,10 +163,10 @@ func TestD16_UnlistedPackagesKeepToBudget(t *testing.T) {
 	}
 }
 
-// TestD19_UnlistedRangesRefusedFirst has 16 adversaries ask for unlisted ranges of most
-// of the set and hang up after 10 ms, and 48 others ask for such ranges and wait. They
-// are refused. Requests for listed documents and packages, which change all the time,
-// never are.
+// TestD19_UnlistedRangesRefusedFirst has 16 attackers request unlisted ranges of most
+// of the set and hang up after 10 ms, and 48 others that request such ranges and wait.
+// They are refused. Requests for listed documents and packages, which change all the
+// time, never are.
 func TestD19_UnlistedRangesRefusedFirst(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)
@@ -227,8 +227,8 @@ func TestD19_UnlistedRangesRefusedFirst(t *testing.T) {
 	c.checkMemory()
 }
 
-// attack asks for the n-th of many unlisted ranges: for a page of most of the set, or
-// for a package. The client hangs up after 10 ms, or waits for the answer.
+// attack requests the n-th of many unlisted ranges: a page of most of the set, or a
+// package. The client hangs up after 10 ms, or waits for the response.
 func (c *crowd) attack(ctx context.Context, n int, hangsUp bool) (status int, err error) {
 	kind, ending, of := "resourcelist", ".xml", c.files-n%1000
 	if n%4 == 0 {

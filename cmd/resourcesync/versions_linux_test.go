@@ -9,9 +9,10 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// When the disk with the copies is full, a change is published only when its version
-// can be kept; all others are, and the log and healthz say what is wrong. When there
-// is room again, it goes on by itself, and every published version is there.
+// When the disk with the copies is full, a change is published only if its version can
+// be kept. All other changes are published, and the log and healthz report the problem.
+// When there is room again, the server recovers by itself, and every published version
+// is available.
 func TestDiskFullOfVersions(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// TestWordPressRecent has posts edited past the proxy in a WordPress whose sitemap has no dates. The
+// TestWordPressRecent edits posts past the proxy in a WordPress whose sitemap has no dates. The
 // next scan finds edits of listed pages, unless --recent none switches that off. Pages that the
 // sitemap does not name are never listed.
 func TestWordPressRecent(t *testing.T) {

@@ -16,20 +16,20 @@ import (
 )
 
 // wordpress names the WordPress that is tested, with the user and the password of its
-// REST interface: its public URL is http://wordpress.example. What needs it is skipped
-// if it is not set. wordpressFolder is where its files are.
+// REST interface: its public URL is http://wordpress.example. Tests that need it are
+// skipped if it is not set. wordpressFolder is the folder of its files.
 const (
 	wordpress       = "RESOURCESYNC_TEST_WORDPRESS"
 	wordpressFolder = "RESOURCESYNC_TEST_WORDPRESS_FOLDER"
 )
 
-// A post is what WordPress says about one.
+// A post is a post as WordPress describes it.
 type post struct {
 	ID   int    `json:"id"`
 	Link string `json:"link"`
 }
 
-// A wordpressSite is the WordPress that is tested, without a proxy.
+// A wordpressSite is the tested WordPress, without a proxy.
 type wordpressSite struct {
 	*proxied
 	upstream string
@@ -59,8 +59,8 @@ func (w *wordpressSite) write(p *proxied, method, path string, form url.Values, 
 	return out
 }
 
-// TestWordPress: an unmodified WordPress behind the proxy is a Source. What its users
-// do shows within seconds; what is not public never does.
+// TestWordPress: an unmodified WordPress behind the proxy is a Source. Changes by its
+// users appear within seconds; private posts never do.
 func TestWordPress(t *testing.T) {
 	site := testedWordPress(t)
 	p := startProxy(t, site.upstream, "http://wordpress.example/", "--rescan", "10m", "--html-link", "--max-delete", "100%", "--ping-token", "ping",
@@ -82,7 +82,7 @@ func TestWordPress(t *testing.T) {
 		write("POST", posts, url.Values{"title": {"Secret " + status}, "content": {"x"}, "status": {status}}, 201)
 	}
 
-	// What is written through the proxy.
+	// Changes through the proxy.
 	created := write("POST", posts, url.Values{"title": {"News"}, "content": {"first"}, "status": {"publish"}}, 201)
 	took := p.within("a post is created", func() bool { return slices.Contains(p.changes(), "created /news/") })
 	t.Log("created:", took)
@@ -95,7 +95,7 @@ func TestWordPress(t *testing.T) {
 	took = p.within("a post is deleted", func() bool { return slices.Contains(p.changes(), "deleted /news/") })
 	t.Log("deleted:", took)
 
-	// What is written behind its back, and through forms.
+	// Changes past the proxy, and through forms.
 	written := site.write(site.proxied, "POST", posts, url.Values{"title": {"Behind"}, "status": {"publish"}}, 201) // an earlier run may have left one of the same title
 	p.ping()
 	p.within("the next scan finds a post", has(strings.TrimPrefix(written.Link, "http://wordpress.example")))
@@ -163,7 +163,7 @@ func testMaintenance(t *testing.T, p *proxied, folder string) {
 	}
 }
 
-// ping has a scan begin.
+// ping starts a scan.
 func (p *proxied) ping() {
 	p.t.Helper()
 	if res, _ := p.do("POST", "/resourcesync/ping", "", "Authorization: Bearer ping"); res.StatusCode != 202 {
@@ -171,7 +171,7 @@ func (p *proxied) ping() {
 	}
 }
 
-// hostOf sends requests for a host, whatever address they are for.
+// hostOf sends requests to a host, regardless of the addresses in their URLs.
 type hostOf string
 
 // RoundTrip implements [http.RoundTripper].

@@ -12,8 +12,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// TestWordPressPings: WordPress with the snippets of the documentation tells a sidecar beside it of
-// each change of a public post. Posts with a password and pages of authors are not listed.
+// TestWordPressPings: WordPress with the snippets of the documentation notifies a sidecar of each
+// change of a public post. Posts with a password and pages of authors are not listed.
 func TestWordPressPings(t *testing.T) {
 	site := testedWordPress(t)
 	folder := filepath.Join(needs.Variable(t, wordpressFolder), "wp-content", "mu-plugins")
