@@ -8,7 +8,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
-// An aboutConfig tells people what the Source or a set is. Only a file can describe a set.
+// An aboutConfig describes the Source or a set to people. Only a file can describe a set.
 type aboutConfig struct{ rshttp.About }
 
 func (a *aboutConfig) declare(c *settings.Catalog, ofSet bool) {

@@ -130,8 +130,8 @@ func (c *buildConfig) source(m *member) (*static.Source, error) {
 	})
 }
 
-// reserved returns the paths of URLs that are not those of resources: of the documents, and of
-// the folder with the documents if it is in the published one.
+// reserved returns the URL paths that resources must not have: the paths of the documents, and
+// of the folder with the documents if it is in the published one.
 func (c *buildConfig) reserved(m *member, src *static.Source) ([]string, error) {
 	taken := []string{wellknown.Path}
 	for _, name := range static.OwnFiles() { // beside the documents

@@ -11,7 +11,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
-// callbackSettings say where WebSub hubs reach mirror and check.
+// callbackSettings state where WebSub hubs reach mirror and check.
 type callbackSettings struct{ callbackListen, callbackURL string }
 
 func (s *callbackSettings) declare(c *settings.Catalog) {

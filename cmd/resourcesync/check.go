@@ -111,11 +111,11 @@ func (c *checkConfig) options(progress func(check.Progress)) *check.Options {
 	return o
 }
 
-// couldNotCheck is the exit status if there is no verdict, as that of grep and diff is: exit
-// status 1 means that the check found an error or a broken must.
+// couldNotCheck is the exit status without a verdict, as in grep and diff: exit status 1
+// means that the check found an error or a broken must.
 const couldNotCheck = 2
 
-// run checks the target, with a callback if there are the flags for one.
+// run checks the target, with a callback if its flags are given.
 func (c *checkConfig) run(ctx context.Context, log *slog.Logger, o *check.Options) (report *check.Report, err error) {
 	if c.callbackListen == "" {
 		return check.Check(ctx, c.target, o)

@@ -20,8 +20,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
-// checkConfigFile checks a configuration file without publishing anything, and prints what is
-// in force, or all faults.
+// checkConfigFile checks a configuration file without publishing anything, and prints the
+// effective configuration, or all faults.
 func checkConfigFile(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	r, err := parseRun("check-config", args)
 	if err != nil {
@@ -47,7 +47,7 @@ func checkConfigFile(_ context.Context, args []string, stdout, stderr io.Writer)
 	return err
 }
 
-// counted returns a number of things as text.
+// counted formats a number of things.
 func counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -92,7 +92,8 @@ func (c *siteConfig) checkSource() error {
 	return nil
 }
 
-// effective returns the configuration in force as a file, with defaults and without secrets.
+// effective returns the effective configuration as a file, with defaults and without
+// secrets.
 func (c *siteConfig) effective() []byte {
 	shared := new(settings.Catalog)
 	new(setSettings).declare(shared)

@@ -116,8 +116,8 @@ func openExistingState(ctx context.Context, c *siteConfig) (*state, error) {
 	return openStateFile(ctx, c, path, o)
 }
 
-// checkSets returns an error if the state does not have all sets of a site, which opening
-// them would make.
+// checkSets returns an error if the state does not have all sets of a site, because
+// opening them would create them.
 func (s *state) checkSets(ctx context.Context, c *siteConfig) error {
 	existing, err := s.Store.Sets(ctx)
 	if err != nil {
@@ -172,14 +172,14 @@ func (s *state) openOwned(ctx context.Context, c *siteConfig, config setConfig) 
 }
 
 // A namesake recognizes an origin by the name that the operator has given. The process that
-// publishes the set looks at its resources.
+// publishes the set checks its resources.
 type namesake struct{}
 
 func (namesake) Recognizes(context.Context, scan.Stored) (bool, error) { return true, nil }
 
-// parseAny reads the arguments of a command that publishes sets: those of the one that the
-// first argument names, those of run if there is a configuration file, or else those of
-// serve or of the only other command that has the flags.
+// parseAny reads the arguments of a command that publishes sets: of the command that the
+// first argument names, of run if there is a configuration file, or else of serve or of
+// the only other command that has the flags.
 func parseAny(args []string) (*siteConfig, error) {
 	if len(args) > 0 {
 		if i := slices.IndexFunc(kinds, func(k kind) bool { return k.command == args[0] }); i >= 0 {
@@ -235,8 +235,8 @@ func kindWith(args []string) (kind, error) {
 	return kind{}, settings.Errorf("confirm-deletions: --%s can be of %s; give the command first, as in: resourcesync confirm-deletions %s --%s …", strings.Join(given, ", --"), strings.Join(names[:len(names)-1], ", ")+" or "+names[len(names)-1], names[0], given[0])
 }
 
-// declareConfirm adds the settings that have an effect. The command accepts all those of the
-// command that publishes the set.
+// declareConfirm adds the settings that have an effect. The command also accepts all other
+// settings of the command that publishes the set.
 func declareConfirm(c *settings.Catalog) {
 	_, run := newRun()
 	c.Take(run, "config", "base-url", "state", "state-file")

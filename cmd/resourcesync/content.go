@@ -19,15 +19,15 @@ type content struct {
 	// origin fills the stored set. Without it, nothing is scanned, and set has a Provider.
 	origin scan.Origin
 
-	// health returns what is wrong with a Provider of set, beside what its Health reports.
+	// health returns the errors of a Provider of set that its Health does not report.
 	health func() error
 
 	// notes returns remarks that are not failures, for the public: they name no file and no
 	// table.
 	notes func() []string
 
-	// changed is called at a ping with the URLs that it names; none if anything may have
-	// changed. Without it, a ping causes a complete scan.
+	// changed is called at a ping with the URLs that it names, or none if anything may
+	// have changed. Without it, a ping causes a complete scan.
 	changed func(urls ...*url.URL)
 
 	// ping returns the handler of pings with a token, in place of one that calls changed.
@@ -43,9 +43,9 @@ type content struct {
 
 	uploads bool // the handler bounds the bodies of requests
 
-	// status adds what only sets of this kind have to a status.
+	// status adds the fields that only sets of this kind have to a status.
 	status func(*status.Set)
 
-	// close releases what open has opened.
+	// close releases the resources that open has acquired.
 	close func() error
 }

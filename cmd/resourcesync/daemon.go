@@ -51,7 +51,7 @@ type daemon struct {
 	swap sync.RWMutex // held while now changes
 }
 
-// newDaemon opens nothing.
+// newDaemon returns a daemon that has opened nothing.
 func newDaemon(c *siteConfig, st *state, screen *terminal.Screen, log *slog.Logger) (*daemon, error) {
 	p := &daemon{state: st, screen: screen, log: log}
 	base, err := c.base()
@@ -79,7 +79,7 @@ func newDaemon(c *siteConfig, st *state, screen *terminal.Screen, log *slog.Logg
 const callbackPath = "callback/"
 
 // newCallback makes the callback of hubs. Processes that share a state have none: behind one
-// address, the delivery for one would reach another, which does not know its secret.
+// address, a delivery could reach another process, which does not know the secret.
 func (p *daemon) newCallback(c *siteConfig) error {
 	if p.state.shared {
 		return nil
@@ -91,8 +91,8 @@ func (p *daemon) newCallback(c *siteConfig) error {
 	return err
 }
 
-// publish publishes the sets of c until ctx is done. At SIGHUP, it publishes what load
-// returns; without load, the signal ends the process.
+// publish publishes the sets of c until ctx is done. At SIGHUP, it publishes the
+// configuration that load returns; without load, the signal ends the process.
 func publish(ctx context.Context, c *siteConfig, load func() (*siteConfig, error), stdout, stderr io.Writer) error {
 	// Otherwise Go ends the process when the reader of a log disappears.
 	signal.Ignore(syscall.SIGPIPE)
@@ -164,7 +164,7 @@ func publish(ctx context.Context, c *siteConfig, load func() (*siteConfig, error
 	return err
 }
 
-// closingTime is the time for what is saved at the end.
+// closingTime is the maximum time for saving state at the end.
 const closingTime = 5 * time.Second
 
 // ServeHTTP serves the site with the current configuration.
@@ -174,7 +174,7 @@ func (p *daemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	now.handler.ServeHTTP(w, r)
 }
 
-// enter returns the publication of now, and counts a request to it.
+// enter returns the current publication, and counts a request to it.
 func (p *daemon) enter() *publication {
 	p.swap.RLock()
 	defer p.swap.RUnlock()
@@ -252,8 +252,8 @@ func (c *siteConfig) errAllAddresses(port string) error {
 	return settings.Errorf("--listen %s accepts connections at all addresses; give the public one, as in --base-url %s://files.example.org:%s/", c.listen, c.scheme(), port)
 }
 
-// newLogger returns a logger for people on a terminal, and otherwise for programs, which
-// both formats are for.
+// newLogger returns a logger for people on a terminal, and otherwise one for programs,
+// in a format.
 func newLogger(s *terminal.Screen, format string) *slog.Logger {
 	switch {
 	case format == "json":

@@ -30,9 +30,9 @@ func (e *exclusions) add(given string) error {
 	return nil
 }
 
-// of returns the values that are in force for a stored set. Without the flag, the litter is
-// excluded from a new set, and from one that has recorded that. It stays listed in any other set:
-// nobody has asked for deletions.
+// of returns the effective values for a stored set. Without the flag, the value litter applies to
+// a new set, and to a set that has recorded it. It does not apply to other sets, because nobody
+// has requested the deletions.
 func (e exclusions) of(ctx context.Context, set scan.Stored) (exclusions, error) {
 	if len(e) > 0 {
 		return e, nil
@@ -51,7 +51,7 @@ func (e exclusions) of(ctx context.Context, set scan.Stored) (exclusions, error)
 	return exclusions{litter}, nil
 }
 
-// patterns returns the patterns that the values stand for.
+// patterns returns the patterns that the values mean.
 func (e exclusions) patterns() (all []string) {
 	for _, given := range e {
 		switch given {
@@ -65,8 +65,8 @@ func (e exclusions) patterns() (all []string) {
 	return all
 }
 
-// record returns what a set records of the values whose patterns are given. The word litter is
-// for the next start; its patterns may differ in another version.
+// record returns the text that a set records for the values and their patterns. The word
+// litter is for the next start; its patterns may differ in another version.
 func (e exclusions) record(patterns string) string {
 	if slices.Contains(e, litter) {
 		return litter + "\n" + patterns

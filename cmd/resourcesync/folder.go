@@ -222,7 +222,8 @@ func (s *folderSet) excludes(key string, isDir bool) bool {
 	return reserved != nil && slices.Contains(*reserved, path)
 }
 
-// A folderOrigin is a folder whose scans also look after reserved places and old versions.
+// A folderOrigin is a folder whose scans also log files in reserved places and remove old
+// versions.
 type folderOrigin struct {
 	*dir.Dir
 	set *folderSet
@@ -240,7 +241,7 @@ func (o folderOrigin) Resources(ctx context.Context) iter.Seq2[resourcesync.Reso
 	return func(yield func(resourcesync.Resource, error) bool) {
 		o.set.logReserved()
 		if o.set.copies != nil {
-			// Here, where no other server of the site scans.
+			// Prune here, because no other server of the site scans now.
 			if err := o.set.copies.Prune(ctx); err != nil {
 				o.set.log.Warn("old versions not removed", "error", err)
 			}

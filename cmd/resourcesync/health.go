@@ -19,7 +19,7 @@ import (
 
 const healthTimeout = 3 * time.Second
 
-// A healthHandler answers whether check succeeds. Only the log has the error.
+// A healthHandler answers whether check succeeds. It writes the error to the log only.
 type healthHandler struct {
 	check     func(ctx context.Context) error
 	notes     func() []string // remarks for the public
@@ -66,8 +66,9 @@ func (h *healthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// isFreshGet forbids caches to store the answer, which is text unless the caller changes
-// that, and reports whether r is a GET or HEAD request. It has answered all others.
+// isFreshGet forbids caches to store the response, which is text unless the caller
+// changes that, and reports whether r is a GET or HEAD request. It answers all other
+// requests itself.
 func isFreshGet(w http.ResponseWriter, r *http.Request) bool {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -91,9 +92,9 @@ func (p *publication) serveReady(w http.ResponseWriter, r *http.Request) {
 // errDamaged is an error that healthz names. Its text is public, so it names no file.
 var errDamaged = errors.New("the state is damaged")
 
-// howToShow follows scan.ErrHidden and the name of the header in the answer of healthz. It needs the
-// rule that permits the address.
+// howToShow follows scan.ErrHidden and the name of the header in the response of healthz. It needs
+// the rule that permits the address.
 const howToShow = "either give --scan-as none, or an address and a header that the website trusts; or permit the address there, in nginx with \"%s\"; or, if the pages are private, run resourcesync confirm-deletions; docs/sidecar.md has rules for web servers\n"
 
-// howToConfirm follows scan.ErrHeld in the answer of healthz.
+// howToConfirm follows scan.ErrHeld in the response of healthz.
 const howToConfirm = "resourcesync confirm-deletions publishes them; the status page has the numbers\n"

@@ -27,7 +27,7 @@ func Check(format string) error {
 }
 
 // Handler returns a handler that calls next and then writes a line to w, with one call of
-// Write. It logs when writing begins to fail. The ResponseWriter that next gets has the
+// Write. It logs the first failed write. The ResponseWriter that next gets has the
 // optional methods of the one that Handler gets, so that files are still copied by the
 // operating system. format must be a format.
 func Handler(w io.Writer, format string, log *slog.Logger, next http.Handler) http.Handler {

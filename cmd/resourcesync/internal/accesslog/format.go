@@ -9,8 +9,8 @@ import (
 	"unicode"
 )
 
-// maxField is the maximum number of bytes of a field that clients choose. Headers are far
-// larger than a log should show them.
+// maxField is the maximum number of bytes of a field that clients choose. Headers can be
+// far larger than a log should show.
 const maxField = 2048
 
 // appendCombined appends a line in the combined format of Apache and nginx.
@@ -86,8 +86,8 @@ func appendJSON(line []byte, e *entry) []byte {
 	return append(line, text...)
 }
 
-// printable returns text with the replacement character in place of others that are not
-// printable: JSON allows some that terminals obey.
+// printable returns text with the replacement character in place of unprintable ones:
+// JSON allows some control characters that terminals obey.
 func printable(text string) string {
 	more := ""
 	if len(text) > maxField {

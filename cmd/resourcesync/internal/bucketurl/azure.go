@@ -23,7 +23,7 @@ import (
 func openAzure(ctx context.Context, u *url.URL) (*blob.Bucket, error) {
 	opener := azureblob.URLOpener{MakeClient: azureClient, ServiceURLOptions: *azureblob.NewDefaultServiceURLOptions()}
 	if opener.ServiceURLOptions.SASToken != "" {
-		// The token is part of the URL of the service, which a parameter must not lead elsewhere.
+		// The token is part of the URL of the service. A parameter must not send it elsewhere.
 		usual, err := azureblob.NewServiceURL(&opener.ServiceURLOptions)
 		if err != nil {
 			return nil, err

@@ -19,7 +19,7 @@ const googleEndpoint = "https://storage.googleapis.com"
 
 // openGoogle opens a bucket of Google Cloud Storage by its API that is compatible with S3,
 // with an HMAC key as credentials. The driver for its own API would make the program 20 MB
-// larger and take 19 MB of memory more in every process, also one that serves a folder.
+// larger and take 19 MB more memory in every process, even one that serves a folder.
 func openGoogle(ctx context.Context, b *Bucket) (*blob.Bucket, error) {
 	q := maps.Clone(b.parameters)
 	q.Set("endpoint", cmp.Or(q.Get("endpoint"), googleEndpoint))

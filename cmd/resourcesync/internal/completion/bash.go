@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// bashScript is the part that does not depend on the commands. It works in the bash 3.2
-// of macOS, too. COMP_WORDBREAKS usually makes "=" a word of its own.
+// bashScript is the part that does not depend on the commands. It also works in the
+// bash 3.2 of macOS. COMP_WORDBREAKS usually makes "=" a word of its own.
 const bashScript = `# bash completion for %[1]s, written by "%[1]s completion bash"
 _%[1]s() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}

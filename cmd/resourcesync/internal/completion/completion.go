@@ -1,4 +1,4 @@
-// Package completion makes scripts by which shells complete the command line of a
+// Package completion writes scripts with which shells complete the command line of a
 // program with commands, flags and folders.
 package completion
 

@@ -46,7 +46,8 @@ func zsh(w io.Writer, program string, commands []Command) error {
 	return err
 }
 
-// zshEscape escapes what separates the parts of a specification of _arguments.
+// zshEscape escapes the characters that separate the parts of a specification of
+// _arguments.
 var zshEscape = strings.NewReplacer(`\`, `\\`, ":", `\:`, "[", `\[`, "]", `\]`)
 
 func zshFlag(f Flag) string {

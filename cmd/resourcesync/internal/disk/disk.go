@@ -8,7 +8,7 @@ import (
 	client "github.com/prometheus/client_golang/prometheus"
 )
 
-// A Place is a path on a file system, and what is kept there.
+// A Place is a path on a file system, and the purpose of its files.
 type Place struct {
 	Of   string // state or copy
 	Set  string // the name of the set of a copy, or ""
@@ -25,8 +25,8 @@ var (
 const patience = 2 * time.Second
 
 // Metrics collects the free and total bytes of the file systems of places, which each scrape
-// measures. What the system cannot measure in two seconds is absent. Its methods are safe for
-// concurrent use.
+// measures. Values that the system cannot measure in two seconds are absent. Its methods are
+// safe for concurrent use.
 type Metrics struct {
 	places  func() []Place
 	measure func(path string) (free, total uint64, err error)

@@ -4,8 +4,8 @@ package disk
 
 import "golang.org/x/sys/unix"
 
-// measure returns the free and total bytes of the file system of a path. What only the superuser
-// may use is not free.
+// measure returns the free and total bytes of the file system of a path. Space that only the
+// superuser may use is not free.
 func measure(path string) (free, total uint64, err error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(path, &s); err != nil {

@@ -1,5 +1,5 @@
-// Package exit tells mistakes in the command line and the configuration from failures that may
-// pass, and has the exit statuses for them.
+// Package exit distinguishes mistakes in the command line and the configuration from failures
+// that may pass, and has the exit statuses for them.
 package exit
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
-// The exit statuses. A supervisor may start a command again after Failed; after Usage,
-// that is of no use before somebody has corrected something.
+// The exit statuses. A supervisor may restart a command after Failed; after Usage,
+// somebody must correct something first.
 const (
 	OK     = 0
 	Failed = 1 // it could not run, or has failed
@@ -53,11 +53,11 @@ func Status(err error) int {
 	return Failed
 }
 
-// ErrInUse is the error of a state that another process has.
+// ErrInUse is the error of a state that another process is using.
 var ErrInUse = errors.New("is in use by another resourcesync")
 
-// Passes reports whether a failure may pass although the command line and the configuration
-// stay as they are: it comes from the network, a server, a disk or another process.
+// Passes reports whether a failure may pass without a change of the command line or the
+// configuration: it comes from the network, a server, a disk or another process.
 func Passes(err error) bool {
 	if errors.Is(err, ErrInUse) || IsFull(err) {
 		return true

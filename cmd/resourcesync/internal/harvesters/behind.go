@@ -2,8 +2,8 @@ package harvesters
 
 import "time"
 
-// A timeline has newest changes of a set, in the order in which they were seen. From them follows
-// when a harvester began to lack a change.
+// A timeline has newest changes of a set, in the order in which they were seen. They show when a
+// harvester began to lack a change.
 type timeline []time.Time
 
 const (
@@ -36,7 +36,7 @@ func (t *timeline) add(newest time.Time) {
 	*t = append(*t, newest)
 }
 
-// after returns the first change after a time that was seen, or zero.
+// after returns the first recorded change after a time, or zero.
 func (t timeline) after(read time.Time) time.Time {
 	for _, at := range t {
 		if at.After(read) {
@@ -69,8 +69,8 @@ func (l *Log) See(set string, newest time.Time) {
 	}
 }
 
-// Lag returns for how long a harvester has lacked a change of a set that it reads, and whether it is
-// known. inSync means that it must have all changes that were seen.
+// Lag returns the time for which a harvester has lacked a change of a set that it reads, and
+// whether it is known. inSync means that it must have all recorded changes.
 func (l *Log) Lag(h *Harvester, now time.Time) (lag time.Duration, known, inSync bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

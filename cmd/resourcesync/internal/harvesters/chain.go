@@ -9,7 +9,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
-// A Progress is what a harvester has read of a set.
+// A Progress is the part of a set that a harvester has read.
 type Progress struct {
 	Set string `json:"set,omitempty"`
 
@@ -22,8 +22,8 @@ type Progress struct {
 	// the notification.
 	Proven time.Time `json:"proven,omitzero"`
 
-	// The chain goes up to a time. Intervals that were read beyond a gap wait for what is before
-	// them.
+	// The chain goes up to a time. Intervals that were read beyond a gap wait until the gap is
+	// closed.
 	chain   time.Time
 	atList  bool // the chain has no changes yet
 	waiting []interval
@@ -125,7 +125,7 @@ func (p *Progress) page(seed maphash.Seed, keys resourcesync.Range, began time.T
 	}
 }
 
-// changes extends the chain by an interval, or keeps that for later.
+// changes extends the chain by an interval, or keeps the interval for later.
 func (p *Progress) changes(iv interval) {
 	if p.chain.IsZero() {
 		return

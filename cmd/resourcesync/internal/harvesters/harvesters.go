@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// Retention is the time after its last request for which a harvester is remembered.
+	// Retention is the time for which a harvester is remembered after its last request.
 	Retention = 30 * 24 * time.Hour
 
 	// maxHarvesters is the maximum number of harvesters. Those whose last requests are
@@ -265,7 +265,7 @@ func (l *Log) Recent(n int) []Harvester {
 	return all
 }
 
-// copied returns what others may see of h.
+// copied returns a copy of h for others.
 func (h *Harvester) copied() Harvester {
 	c := *h
 	c.Sets = make([]*Progress, len(h.Sets))
@@ -283,7 +283,8 @@ func (l *Log) Len() int {
 	return l.recent.Len()
 }
 
-// clean returns the name of an agent as it can be shown anywhere, on a terminal, too.
+// clean returns the name of an agent so that it can be shown anywhere, including on a
+// terminal.
 func clean(agent string) string {
 	var b strings.Builder
 	n := 0

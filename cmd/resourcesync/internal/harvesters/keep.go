@@ -15,8 +15,8 @@ type record struct {
 	Subscriptions []subscription `json:"subscriptions,omitempty"`
 }
 
-// A chainRecord continues the chain of a Progress. What waits for a gap, and a list that was being
-// read, are not kept: the harvester has to read them again.
+// A chainRecord continues the chain of a Progress. Intervals beyond a gap, and a list that was
+// being read, are not kept: the harvester has to read them again.
 type chainRecord struct {
 	Until  time.Time `json:"until,omitzero"`
 	AtList bool      `json:"atList,omitempty"`
@@ -27,7 +27,8 @@ type chainRecord struct {
 func (k key) text() string { return k.address + " " + k.who }
 
 // Save calls save with the harvesters that have changed since the last Save, by their keys in the
-// state, and with the keys of those that were forgotten. If save fails, the next Save has them, too.
+// state, and with the keys of those that were forgotten. If save fails, the next Save includes
+// them.
 func (l *Log) Save(save func(put map[string][]byte, remove []string) error) error {
 	put, remove, changed, gone := l.unsaved(time.Now())
 	if len(put) == 0 && len(remove) == 0 {
@@ -84,9 +85,9 @@ func (l *Log) unsaved(now time.Time) (put map[string][]byte, remove []string, ch
 	return put, remove, changed, gone
 }
 
-// Restore adds the harvesters of a state, which an empty Log gets before its use. Those that are too
-// old or too many are forgotten. It returns the keys of those that it cannot read, such as of another
-// version of the program.
+// Restore adds the harvesters of a state, which an empty Log gets before its use. Those that are
+// too old or too many are forgotten. It returns the keys of those that it cannot read, such as
+// records of another version of the program.
 func (l *Log) Restore(notes map[string][]byte) (unreadable []string) {
 	var all []*record
 	l.mu.Lock()
@@ -135,7 +136,7 @@ func readRecord(name string, text []byte) *record {
 	return r
 }
 
-// shorten gives a record its shorter address.
+// shorten shortens the address of a record.
 func (r *record) shorten(l *Log) {
 	short := shortened(r.Address)
 	if short == r.Address {

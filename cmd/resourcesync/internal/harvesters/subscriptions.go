@@ -11,7 +11,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
-// maxSubscriptions is the maximum number of subscriptions that are remembered of a harvester.
+// maxSubscriptions is the maximum number of remembered subscriptions of a harvester.
 const maxSubscriptions = 100
 
 // A subscription is the beginning of the SHA-256 of a topic and a callback.

@@ -10,7 +10,7 @@ type Help struct {
 	Flags      []Flag
 }
 
-// A Paragraph is text in one line, or several lines that stay as they are.
+// A Paragraph is text in one line, or several lines that are not wrapped.
 type Paragraph struct {
 	Text    string
 	Literal bool
@@ -44,7 +44,7 @@ func Parse(text string) Help {
 	return h
 }
 
-// paragraphs returns the content of a block: text, indented lines that stay as they are, or
+// paragraphs returns the content of a block: text, indented lines that are not wrapped, or
 // both.
 func paragraphs(block string) []Paragraph {
 	indented := strings.Index("\n"+block, "\n"+literal)

@@ -73,11 +73,11 @@ func writeParagraphs(w io.Writer, paragraphs []Paragraph) {
 	}
 }
 
-// special has the characters that are markup, or that printers replace by typographic
-// ones, which cannot be typed into a shell.
+// special has the characters that are markup, or that formatters replace with
+// typographic ones, which cannot be typed into a shell.
 var special = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`, "…", "...")
 
-// escape returns text for a line of its own.
+// escape returns text for a separate line.
 func escape(text string) string {
 	text = special.Replace(text)
 	if strings.HasPrefix(text, ".") {

@@ -37,7 +37,7 @@ func NewCertificate(certFile, keyFile string) (*Certificate, error) {
 	return c, nil
 }
 
-// get returns the current certificate, or the one before it if the files cannot be read
+// get returns the current certificate, or the previous one if the files cannot be read
 // during a renewal.
 func (c *Certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()

@@ -1,5 +1,5 @@
-// Package server serves HTTP and HTTPS to the public: it bounds what clients can make it wait for,
-// and learns their addresses from a proxy in front.
+// Package server serves HTTP and HTTPS to the public: it bounds the time for which clients can
+// make it wait, and takes their addresses from a proxy in front.
 package server
 
 import (
@@ -44,8 +44,8 @@ type Server struct {
 
 // Run serves until ctx is done, and then waits for the running requests.
 //
-// The time of a whole answer has no limit, because files may be large and lines slow.
-// The deadlineListener ends answers that make no progress.
+// A response has no time limit, because files may be large and lines slow. The
+// deadlineListener ends responses that make no progress.
 func (s *Server) Run(ctx context.Context, log *slog.Logger) error {
 	server := &http.Server{
 		Handler:           s.Handler,
@@ -91,7 +91,7 @@ const chunkSize = 256 << 10
 
 // A deadlineListener accepts connections whose writes fail when the other end does not
 // accept chunkSize bytes within the timeout. The WriteTimeout of http.Server limits
-// whole answers, which would cut off large files on slow lines.
+// whole responses, which would cut off large files on slow lines.
 type deadlineListener struct {
 	net.Listener
 	timeout time.Duration

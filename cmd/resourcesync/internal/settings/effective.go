@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Effective returns the settings that have a value as a mapping of YAML, without secrets.
-// except are left out.
+// Effective returns the settings that have a value as a mapping of YAML, without secrets
+// and without the settings in except.
 func (c *Catalog) Effective(except *Catalog) *yaml.Node {
 	m := &yaml.Node{Kind: yaml.MappingNode}
 	byKeys := slices.SortedStableFunc(c.All(), func(a, b *Setting) int { return cmp.Compare(order(a), order(b)) })
@@ -35,7 +35,7 @@ func (c *Catalog) Effective(except *Catalog) *yaml.Node {
 	return m
 }
 
-// order puts what is only in files first, such as names.
+// order puts settings first that only files have, such as names.
 func order(s *Setting) int {
 	if s.Key {
 		return 0
@@ -43,7 +43,7 @@ func order(s *Setting) int {
 	return 1
 }
 
-// scalar returns a node that is written without quotes if it can be read in the same way.
+// scalar returns a node that is written without quotes if it is parsed the same way.
 func scalar(value string) *yaml.Node {
 	var n yaml.Node
 	if yaml.Unmarshal([]byte(value), &n) == nil && len(n.Content) == 1 && n.Content[0].Kind == yaml.ScalarNode && n.Content[0].Value == value && n.Content[0].Tag != "!!null" {
@@ -54,8 +54,8 @@ func scalar(value string) *yaml.Node {
 	return &n
 }
 
-// FileText returns the text of a configuration file with a mapping and the mappings of its
-// sections.
+// FileText returns the text of a configuration file that consists of a mapping and the
+// mappings of its sections.
 func FileText(top *yaml.Node, sections []*yaml.Node) []byte {
 	top.Content = append(top.Content, scalar("sets"), &yaml.Node{Kind: yaml.SequenceNode, Content: sections})
 	out, err := yaml.Marshal(top)

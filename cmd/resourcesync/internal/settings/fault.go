@@ -40,8 +40,8 @@ func Fault(name, format string, args ...any) error {
 // Faults are the errors in settings. Error returns the text of the first one.
 type Faults []error
 
-// Add adds the errors that are not nil, and that it does not have. The faults in [Faults] are
-// added one by one.
+// Add adds the errors that are not nil and not yet in f. It adds the faults in [Faults] one
+// by one.
 func (f *Faults) Add(errs ...error) {
 	for _, err := range errs {
 		if more, ok := errors.AsType[Faults](err); ok {
@@ -52,7 +52,7 @@ func (f *Faults) Add(errs ...error) {
 	}
 }
 
-// If adds an error for the value of a setting if that is wrong.
+// If adds an error for the value of a setting if wrong is true.
 func (f *Faults) If(wrong bool, name, format string, args ...any) {
 	if wrong {
 		f.Add(Fault(name, format, args...))
@@ -73,7 +73,7 @@ func (f Faults) Error() string { return f[0].Error() }
 // Unwrap returns all faults.
 func (f Faults) Unwrap() []error { return f }
 
-// Locate returns err with the place and the value of each setting that is wrong in it.
+// Locate returns err with the place and the value of each wrong setting in it.
 func (c *Catalog) Locate(err error) error {
 	if all, ok := errors.AsType[Faults](err); ok {
 		located := make(Faults, len(all))
@@ -121,7 +121,7 @@ func DidYouMean(given string, names []string, prefix string) string {
 	return fmt.Sprintf("; did you mean %s%s?", prefix, best)
 }
 
-// plainWord matches words that shells leave as they are.
+// plainWord matches words that shells do not change.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:~%+@=,-]+$`)
 
 // ShellWord returns text as one word of a shell.
@@ -132,8 +132,8 @@ func ShellWord(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// keyWord returns the value of a key as a configuration file has it. Braces begin a mapping
-// there.
+// keyWord returns the value of a key as it must be written in a configuration file. Braces
+// begin a mapping there.
 func keyWord(value string) string {
 	if plainWord.MatchString(value) {
 		return value

@@ -138,8 +138,8 @@ func (f *File) wrong(n *yaml.Node, format string, args ...any) {
 }
 
 // CheckKeys returns an error if a layer of a file has settings that are not in the catalog, or
-// several values for a setting that takes one. belongs says where a setting belongs that is
-// elsewhere; "" if it is nowhere.
+// several values for a setting that takes one. belongs returns the place of a setting that is
+// in the wrong place; "" if the setting is unknown.
 func (c *Catalog) CheckKeys(l Layer, belongs func(key string) string) error {
 	var faults Faults
 	for _, key := range l.sorted() {
@@ -173,7 +173,7 @@ func (l Layer) sorted() []string {
 	return names
 }
 
-// FindKind returns what kind the section says, which is one of some words.
+// FindKind returns the kind that the section states, which must be one of kinds.
 func (s Section) FindKind(kinds []string) (string, error) {
 	kind := s.Keys.Value("kind")
 	if slices.Contains(kinds, kind) {

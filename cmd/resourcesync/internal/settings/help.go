@@ -64,7 +64,7 @@ func (s *Setting) help(b *strings.Builder) {
 	}
 }
 
-// LongText returns the text with what follows from the Value.
+// LongText returns the text, and further sentences that the Value determines.
 func (s *Setting) LongText() string {
 	text := s.Text
 	if s.IsRepeated() {
@@ -76,7 +76,7 @@ func (s *Setting) LongText() string {
 	return text
 }
 
-// DefaultText says what happens without a value; "" if nothing does.
+// DefaultText describes the effect without a value. It is "" if there is none.
 func (s *Setting) DefaultText() string {
 	switch {
 	case s.Default != "" && !(s.IsBool() && s.Default == "false"):

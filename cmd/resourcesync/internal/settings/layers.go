@@ -146,7 +146,7 @@ func (c *Catalog) Shared(l Layer) Layer {
 }
 
 // Apply sets the settings to the values of layers, of which earlier ones have priority. A
-// setting and that for a file with its value are one. The error is [Faults].
+// setting and the setting for a file with its value count as one. The error is [Faults].
 func (c *Catalog) Apply(layers ...Layer) error {
 	var faults Faults
 	done := make(map[string]bool)
@@ -192,11 +192,11 @@ func (s *Setting) wrong(value string, err error) error {
 }
 
 // foreignVariable matches the names of variables that Kubernetes adds for a service with the
-// name resourcesync, and those of our tests.
+// name resourcesync, and the variables of our tests.
 var foreignVariable = regexp.MustCompile("^" + variablePrefix + "(TEST_.*|SERVICE_(HOST|PORT.*)|PORT(_.*)?)$")
 
-// UnknownVariables returns the names in the environment that begin like those of settings, and
-// are none of the known ones.
+// UnknownVariables returns the names in the environment that begin like variables of settings
+// but are not known.
 func UnknownVariables(known []string) (unknown []string) {
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
@@ -207,8 +207,8 @@ func UnknownVariables(known []string) (unknown []string) {
 	return unknown
 }
 
-// CheckVariables returns an error for a variable in the environment whose name nearly is one
-// of the known ones. Others may belong to another program.
+// CheckVariables returns an error for a variable in the environment whose name is close to a
+// known one. Others may belong to another program.
 func CheckVariables(known []string) error {
 	for _, name := range UnknownVariables(known) {
 		if hint := DidYouMean(name, known, ""); hint != "" {

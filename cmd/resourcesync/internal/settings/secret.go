@@ -20,15 +20,15 @@ const fileSuffix = "-file"
 // maxSecret is the maximum size of a file with a secret, in bytes.
 const maxSecret = 64 << 10
 
-// AddSecret adds a setting whose value not everybody may see, as Show says, and one for a
-// file with the value: command lines can be seen by other users of the computer, and
-// environments by other programs. The errors of the Value must not quote it.
+// AddSecret adds a setting whose value not everybody may see, as defined by Show, and one
+// for a file with the value: command lines can be seen by other users of the computer,
+// and environments by other programs. The errors of the Value must not quote it.
 func (c *Catalog) AddSecret(s Setting) {
 	c.Add(s)
 	c.AddFile(s.Name, cmp.Or(s.Group, State), s.Value.Set)
 }
 
-// AddFile adds the setting for a file whose text set stores as a value of the setting of.
+// AddFile adds the setting for a file with the value of the setting of, which set stores.
 func (c *Catalog) AddFile(of string, in Group, set func(text string) error) {
 	text := "A file with the value of --" + of + "."
 	if c.Lookup(of).IsRepeated() {
@@ -101,7 +101,7 @@ func withoutPath(err error) error {
 // masked takes the place of a secret where people see it.
 const masked = "*****"
 
-// Mask shows nothing of a value.
+// Mask hides a value.
 func Mask(string) string { return masked }
 
 // WithoutPassword returns the address of a database or a hub without its passwords, or

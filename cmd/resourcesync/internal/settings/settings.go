@@ -1,6 +1,6 @@
 // Package settings declares the settings of a program, each in one place: its flag, its
 // environment variable, its key in a configuration file, its text in the help, the manual and
-// the menus of shells, and whether a reload can change it. Values come in layers, and errors
+// shell completion, and whether a reload can change it. Values come in layers, and errors
 // name the layer.
 package settings
 
@@ -52,13 +52,15 @@ type Setting struct {
 	Key      bool              // only in configuration files
 	Restart  bool              // a reload cannot change it
 
-	// Show returns a value as people may see it; nil if everybody may see all values.
+	// Show returns a value in the form that people may see; nil if everybody may see
+	// all values.
 	Show func(value string) string
 
 	given Given // in the layer with the highest priority
 }
 
-// A Value is where a setting is stored. Errors do not quote the text, and say what to give.
+// A Value is where a setting is stored. Errors do not quote the text, and state valid
+// values.
 type Value interface{ Set(text string) error }
 
 // A Catalog has the settings of a command, or of a section of a configuration file.

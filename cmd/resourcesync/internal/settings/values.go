@@ -115,7 +115,7 @@ func (s *span) Set(given string) error {
 	return nil
 }
 
-// SpanText returns a duration as it can be given.
+// SpanText formats a duration in a form that Span accepts.
 func SpanText(d time.Duration) string {
 	if d%Day != 0 {
 		return d.String()

@@ -6,8 +6,7 @@ import (
 )
 
 // Words returns the arguments that repeat the values of settings from the command line and the
-// environment, as words of a shell. Paths are absolute. If hidden, a secret was replaced by what
-// people may see.
+// environment, as words of a shell. Paths are absolute. If hidden, a secret was masked.
 func (c *Catalog) Words(names ...string) (words []string, hidden bool) {
 	for _, name := range names {
 		for _, name := range []string{name, name + fileSuffix} {
@@ -31,7 +30,7 @@ func (c *Catalog) Words(names ...string) (words []string, hidden bool) {
 	return words, hidden
 }
 
-// words returns the words that give s a value.
+// words returns the words that set s to a value.
 func (s *Setting) words(value string) []string {
 	switch {
 	case s.Argument:
