@@ -14,7 +14,7 @@ import (
 const keepHarvestersEvery = time.Minute
 
 // openHarvesters returns the log of harvesters. It is nil unless operators have an address and want
-// one. What a state has of harvesters that are not to be kept, or that cannot be read, is removed.
+// one. It removes harvesters from the state that are not to be kept or are unreadable.
 func (p *daemon) openHarvesters(ctx context.Context, c *siteConfig) error {
 	p.harvestersNote = "harvesters " + p.state.logName(c)
 	notes, err := p.state.Notes(ctx, p.harvestersNote)
@@ -36,7 +36,7 @@ func (p *daemon) openHarvesters(ctx context.Context, c *siteConfig) error {
 	return p.state.SaveNotes(ctx, p.harvestersNote, nil, unreadable)
 }
 
-// saveHarvesters saves what has changed, if that is to be kept.
+// saveHarvesters saves changed harvesters, if they are to be kept.
 func (p *daemon) saveHarvesters(ctx context.Context) {
 	if !p.keeps {
 		return

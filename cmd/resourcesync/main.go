@@ -32,8 +32,8 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// help has the text of "resourcesync help", and those of "resourcesync COMMAND --help" before the
-// flags.
+// help has the text of "resourcesync help", and the texts of "resourcesync COMMAND --help" before
+// the flags.
 //
 //go:embed help
 var help embed.FS

@@ -44,7 +44,7 @@ type member struct {
 	isReady   atomic.Bool              // ready was called
 }
 
-// openMember opens what a set consists of. Nothing runs yet, and nothing is recorded.
+// openMember opens the parts of a set. Nothing runs yet, and nothing is recorded.
 func openMember(ctx context.Context, p *daemon, site *siteConfig, config setConfig) (*member, error) {
 	base, err := site.base()
 	if err != nil {
@@ -188,7 +188,7 @@ func (m *member) home(hasPages bool) string {
 	return m.capabilityList()
 }
 
-// rescan has everything scanned again.
+// rescan starts a complete scan.
 func (m *member) rescan() {
 	if m.set != nil {
 		m.set.Scan()
@@ -211,15 +211,15 @@ func (m *member) ping() http.Handler {
 	return sidecar.Ping(token, changed)
 }
 
-// reserve sets the paths of URLs that documents and other sets have. Those that end in a
-// slash are folders. If they differ from those before, the set is scanned again.
+// reserve sets the URL paths of documents and other sets. Paths that end in a slash are
+// folders. If they have changed, the set is scanned again.
 func (m *member) reserve(paths []string) {
 	if before := m.reserved.Swap(&paths); before != nil && !slices.Equal(*before, paths) {
 		m.rescan()
 	}
 }
 
-// isReserved reports whether a path of a URL is that of a document or another set.
+// isReserved reports whether a document or another set has a URL path.
 func (m *member) isReserved(path string) bool {
 	reserved := m.reserved.Load()
 	return reserved != nil && slices.ContainsFunc(*reserved, func(at string) bool {
@@ -227,7 +227,7 @@ func (m *member) isReserved(path string) bool {
 	})
 }
 
-// health returns the errors that keep the set from being up to date.
+// health returns the errors because of which the set is not up to date.
 func (m *member) health(ctx context.Context) error {
 	var all []error
 	if m.set != nil {

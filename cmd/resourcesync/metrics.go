@@ -34,8 +34,8 @@ func (p *daemon) collectors() []client.Collector {
 	return all
 }
 
-// disks returns where the state and the copies of Sources are. A state in PostgreSQL is on a disk
-// of its server.
+// disks returns the places of the state and of the copies of Sources. A state in PostgreSQL is on
+// a disk of its server.
 func (p *publication) disks() (all []disk.Place) {
 	if !p.state.shared {
 		all = append(all, disk.Place{Of: "state", Path: p.state.place})
@@ -48,7 +48,8 @@ func (p *publication) disks() (all []disk.Place) {
 	return all
 }
 
-// disks returns where the state and the copy are. A copy in a bucket has no disk.
+// disks returns the places of the state and of the copy. A copy in a bucket has no
+// disk.
 func (m *mirroring) disks() []disk.Place {
 	if bucketurl.Is(m.folder) {
 		return []disk.Place{{Of: "state", Path: m.state}}

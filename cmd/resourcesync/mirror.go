@@ -110,9 +110,9 @@ func (m *mirroring) report(report *destination.Report, err error) error {
 	return m.result(report, err, m.screen, m.stdout)
 }
 
-// result prints a report, and returns an error if the copy is not up to date. A report of a run
-// that could not read the Source would only hide the error, and so would the text of one in which
-// nothing was copied.
+// result prints a report, and returns an error if the copy is not up to date. It prints no report
+// if the run could not read the Source, and no text if nothing was copied, because these would
+// only hide the error.
 func (c *mirrorConfig) result(report *destination.Report, err error, screen *terminal.Screen, stdout io.Writer) error {
 	screen.Status("")
 	c.warn(screen, report.Deviations, report.Deviating)
@@ -142,7 +142,8 @@ func (c *mirrorConfig) result(report *destination.Report, err error, screen *ter
 	return err
 }
 
-// problems returns what keeps a copy from being up to date after a run that has read the Source.
+// problems returns the reasons why a copy is not up to date after a run that has read the
+// Source.
 func (c *mirrorConfig) problems(report *destination.Report) (all []string) {
 	if report.Held > 0 {
 		all = append(all, fmt.Sprintf("the Source no longer lists %s of the copy%s, so their deletions are held; if that is intended, run it again with --max-delete 100%%", resources(report.Held), goneText(report.Gone, true)))
@@ -156,7 +157,7 @@ func (c *mirrorConfig) problems(report *destination.Report) (all []string) {
 	return all
 }
 
-// whenAgain says how to copy resources that could not be copied.
+// whenAgain says how to retry resources that could not be copied.
 func (c *mirrorConfig) whenAgain(report *destination.Report) string {
 	var advice []string
 	if p := report.Private; p.IsValid() {
@@ -188,7 +189,7 @@ func noAnswer(err error) error {
 }
 
 // goneText says which sets the Source no longer names: held ones, as part of a sentence, or
-// others, with what to do.
+// the others, with a remedy.
 func goneText(gone []destination.GoneSet, held bool) string {
 	gone = slices.DeleteFunc(slices.Clone(gone), func(g destination.GoneSet) bool { return g.Held != held })
 	more := ""
@@ -206,7 +207,7 @@ func goneText(gone []destination.GoneSet, held bool) string {
 	return fmt.Sprintf("the Source no longer names the set %s%s; its %s stay in the copy until mirror has run again after %s", terminal.Printable(gone[0].URI), more, resources(gone[0].Resources), timetext.Of(gone[0].After))
 }
 
-// resources returns a number of resources as text.
+// resources formats a number of resources.
 func resources(n int64) string {
 	if n == 1 {
 		return "1 resource"

@@ -20,7 +20,7 @@ type copyMetrics struct {
 
 func newCopyMetrics(m *mirroring) *copyMetrics { return &copyMetrics{mirror: m} }
 
-// count adds what a run, or a group of notifications, has done.
+// count adds the results of a run, or of a group of notifications.
 func (m *copyMetrics) count(r *destination.Report) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -61,7 +61,7 @@ func (m *copyMetrics) Describe(out chan<- *client.Desc) {
 	}
 }
 
-// Collect implements the Collector of Prometheus. Times that are not known are absent.
+// Collect implements the Collector of Prometheus. Unknown times are absent.
 func (m *copyMetrics) Collect(out chan<- client.Metric) {
 	s := m.mirror.copyStatus()
 	gauge := func(d *client.Desc, value float64, labels ...string) {

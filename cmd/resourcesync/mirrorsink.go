@@ -15,7 +15,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/destination/blobsink"
 )
 
-// checkState returns an error if the state of a copy is not where it must be.
+// checkState returns an error if the state of a copy is in a wrong place.
 func (c *mirrorConfig) checkState() error {
 	if !bucketurl.Is(c.folder) {
 		if c.state != "" {
@@ -66,8 +66,8 @@ func (c *mirrorConfig) openSink(ctx context.Context) (destination.Sink, func() e
 	return sink, func() error { return errors.Join(sink.Close(), opened.Close()) }, nil
 }
 
-// claimState records of which bucket the state is. That of another bucket would pass for a
-// copy that is not there.
+// claimState records the bucket in the state. With the state of another bucket, missing
+// copies would pass for existing ones.
 func (c *mirrorConfig) claimState(at *bucketurl.Bucket) error {
 	if err := os.MkdirAll(c.state, 0o700); err != nil {
 		return err

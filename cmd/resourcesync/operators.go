@@ -23,8 +23,8 @@ import (
 // statusTimeout is the default time-out of a scrape in Prometheus.
 const statusTimeout = 10 * time.Second
 
-// A statusFunc returns what JSON shows of a status, whether it has problems, and a function that
-// returns its page.
+// A statusFunc returns a status for JSON, whether it has problems, and a function that returns
+// its page.
 type statusFunc func(ctx context.Context) (any, status.Health, func() ([]byte, error))
 
 // operators returns the handler of the address in --status: the status at /, and the metrics
@@ -97,10 +97,10 @@ func (now statusFunc) serve(w http.ResponseWriter, r *http.Request) {
 	w.Write(body)
 }
 
-// checkHost has next answer requests for an IP address, for localhost, or for the
-// host in listen, the value of --status. A web page can point its own name at an
-// address of this computer and read the answers under that name (DNS rebinding); it
-// cannot make a browser send one of these.
+// checkHost passes on requests for an IP address, for localhost, or for the host in
+// listen, the value of --status. A web page can point its own name at an address of
+// this computer and read the answers under that name (DNS rebinding); it cannot make a
+// browser send one of these.
 func checkHost(listen string, next http.Handler) http.Handler {
 	own, _, _ := net.SplitHostPort(listen) // which is listened to
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -64,7 +64,7 @@ func (f *firstScan) report(now scan.FirstScan) {
 	f.log.Info("scanning", attrs...)
 }
 
-// done returns the part of the scan that is done, from 0 to 1. Zero is unknown.
+// done returns the completed part of the scan, from 0 to 1. Zero means unknown.
 func done(now scan.FirstScan) float64 {
 	if now.Of == nil {
 		return 0
@@ -79,7 +79,7 @@ func done(now scan.FirstScan) float64 {
 	return min(1, float64(done)/float64(of))
 }
 
-// remaining estimates the time until the scan ends. Zero is unknown.
+// remaining estimates the time until the scan ends. Zero means unknown.
 func remaining(now scan.FirstScan) time.Duration {
 	done, took := done(now), time.Since(now.Began)
 	if done == 0 || done == 1 || took < estimateAfter {
@@ -88,7 +88,7 @@ func remaining(now scan.FirstScan) time.Duration {
 	return max(time.Second, time.Duration(float64(took)*(1/done-1)).Round(time.Second))
 }
 
-// statusLine has first what matters most, because narrow screens cut the line.
+// statusLine begins with the most important part, because narrow screens cut the line.
 func (f *firstScan) statusLine(now scan.FirstScan) string {
 	total, line := now.Of, "Scanning"
 	if f.name != "" {

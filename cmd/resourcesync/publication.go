@@ -36,7 +36,7 @@ type publication struct {
 }
 
 // newPublication opens the sets of c, and assembles a Source of them. Nothing runs yet. Sets
-// that the publication before has with the same configuration are not opened again.
+// that the previous publication has with the same configuration are not opened again.
 func newPublication(ctx context.Context, of *daemon, c *siteConfig, before *publication) (_ *publication, err error) {
 	base, err := c.base()
 	if err != nil {
@@ -68,7 +68,7 @@ func newPublication(ctx context.Context, of *daemon, c *siteConfig, before *publ
 	return p, nil
 }
 
-// reserve tells the members which URL paths belong to documents or other members.
+// reserve tells the members which URL paths documents or other members have.
 func (p *publication) reserve() {
 	paths := p.reserved()
 	for _, m := range p.members {
@@ -161,8 +161,8 @@ func (p *publication) uploads() bool {
 // Description.
 func home(src *rshttp.Source) string { return cmp.Or(src.Page(), src.Description()) }
 
-// siteHandler returns the handler of the documents and the sets. Each request for anything
-// else is answered by the set with the longest path that it is below.
+// siteHandler returns the handler of the documents and the sets. The set with the longest
+// matching path answers each other request.
 func (p *publication) siteHandler() (http.Handler, error) {
 	type part struct {
 		path    string
@@ -197,8 +197,8 @@ func (p *publication) siteHandler() (http.Handler, error) {
 }
 
 // withOwn returns a handler that serves healthz, readyz, the pings of sets and the callback of
-// hubs, and leads from the folders of documents to the pages of the Source and its sets. It passes
-// other requests to next. These paths are reserved for documents.
+// hubs, and redirects from the folders of documents to the pages of the Source and its sets. It
+// passes other requests to next. These paths are reserved for documents.
 func (p *publication) withOwn(next http.Handler) http.Handler {
 	own := map[string]http.Handler{
 		p.documents.Path + "healthz": p.healthz,

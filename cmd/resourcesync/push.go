@@ -158,8 +158,8 @@ func (c *siteConfig) ownHubOptions() (uri string, o *hub.Options) {
 }
 
 // leaveTopics ends the subscriptions to topics that the site had at another base URL, and
-// notifies the subscribers. Those of removed sets end with their leases: what happened
-// before the removal may still have to be delivered, and the set may come back.
+// notifies the subscribers. Subscriptions to removed sets end with their leases: earlier
+// changes may still have to be delivered, and the set may come back.
 func (p *publication) leaveTopics(ctx context.Context) error {
 	var left []string
 	for sub, err := range p.source.Hub().Subscriptions(ctx) {

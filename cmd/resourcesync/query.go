@@ -21,7 +21,7 @@ const (
 	// defaultStatus is the address that documents give to --status.
 	defaultStatus = "127.0.0.1:8081"
 
-	// queryTimeout is longer than statusTimeout, which bounds the answer.
+	// queryTimeout is longer than statusTimeout, which bounds the response.
 	queryTimeout = statusTimeout + 5*time.Second
 
 	maxStatus = 16 << 20 // bytes
@@ -91,7 +91,7 @@ func isPort(text string) bool {
 }
 
 // queryStatus returns the JSON of the operators' address, which may be a URL, or an
-// address and port as --status has them.
+// address and port as in --status.
 func queryStatus(ctx context.Context, at string) ([]byte, error) {
 	if !strings.Contains(at, "://") {
 		at = "http://" + at
@@ -118,7 +118,7 @@ func queryStatus(ctx context.Context, at string) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("the status at %s: %w", u, err)
 	case !isJSON || res.StatusCode != http.StatusOK && res.StatusCode != http.StatusServiceUnavailable:
-		return nil, fmt.Errorf("%s answers %q, which is no status; give the address of --status, not that of --listen", u, res.Status)
+		return nil, fmt.Errorf("%s returned %q instead of a status; give the address of --status, not of --listen", u, res.Status)
 	}
 	return body, nil
 }

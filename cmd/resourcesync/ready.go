@@ -47,7 +47,8 @@ func (p *publication) announceReady(listed int64) {
 	s.WriteTable(&next)
 }
 
-// countListed returns a sentence without a dot. n is negative if the number is unknown.
+// countListed returns a sentence without its full stop. n is negative if the number is
+// unknown.
 func (p *publication) countListed(n int64) string {
 	unit, verb := "resource", "is"
 	if len(p.members) == 1 {

@@ -34,8 +34,8 @@ func (p *publication) without(other *publication) []*member {
 	})
 }
 
-// runPublications publishes what p.now is, and after each signal what load returns, until
-// ctx ends or a publication fails.
+// runPublications runs the current publication, and replaces it after each signal by the
+// one that load returns, until ctx ends or a publication fails.
 func (p *daemon) runPublications(ctx context.Context, reloads <-chan os.Signal, load func() (*siteConfig, error)) error {
 	g, ctx := errgroup.WithContext(ctx)
 	start := func(run func(ctx context.Context) error) (stop func()) {
@@ -59,7 +59,7 @@ func (p *daemon) runPublications(ctx context.Context, reloads <-chan os.Signal, 
 		next, err := p.prepare(ctx, before, load)
 		if err != nil {
 			if ctx.Err() == nil {
-				p.log.Error("configuration not reloaded; the one before stays in force", "error", err)
+				p.log.Error("configuration not reloaded; the previous one stays in effect", "error", err)
 			}
 			continue
 		}
@@ -94,7 +94,8 @@ func (p *daemon) runPublications(ctx context.Context, reloads <-chan os.Signal, 
 	}
 }
 
-// begin starts the Source of now, and the members that are not running.
+// begin starts the Source of the current publication, and the members that are not
+// running.
 func (p *daemon) begin(start func(run func(ctx context.Context) error) (stop func()), running map[*member]func(), before *publication) (stopSource func()) {
 	now := p.now.Load()
 	now.reserve()

@@ -65,7 +65,7 @@ func checkRate(rate float64) error {
 // unlimited returns a rate for packages in which zero is the default.
 func unlimited(rate float64) float64 { return cmp.Or(rate, mostRequests) }
 
-// mostRequests is a number of requests per second that nobody reaches.
+// mostRequests is a number of requests per second that no client reaches.
 const mostRequests = 1e6
 
 // checkSourceURL returns an error for the URL of a Source with a user, and maybe a password,

@@ -32,8 +32,8 @@ type runConfig struct {
 	given []settings.Layer // on the command line, and in the environment
 }
 
-// declareRun adds the settings that can be at the top of a file: those of the site, and those of
-// all sets, which are defaults for the sets.
+// declareRun adds the settings that can be at the top of a file: the settings of the site, and
+// the settings of all sets, as defaults for the sets.
 func declareRun(c *settings.Catalog, s *siteConfig, set *setSettings) {
 	s.declare(c)
 	set.declare(c)
@@ -93,7 +93,7 @@ func (r *runConfig) load() (*siteConfig, error) {
 	return c, faults.Err()
 }
 
-// inSets says in which sets a setting can be; "" if it is in none.
+// inSets names the kinds of sets that have a setting. It returns "" if none has it.
 func inSets(key string) string {
 	for _, k := range kinds {
 		if k.own().Lookup(key) != nil {
@@ -146,7 +146,8 @@ func loadSet(s settings.Section, top []settings.Layer) (setConfig, *settings.Cat
 	return set, c, nil
 }
 
-// elsewhere says where a setting belongs that a set does not have; "" if it is nowhere.
+// elsewhere names the place of a setting that a set does not have. It returns "" for an
+// unknown one.
 func elsewhere(key string) string {
 	site := new(settings.Catalog)
 	new(siteConfig).declare(site)
@@ -159,7 +160,7 @@ func elsewhere(key string) string {
 // validName matches names of folders that need no escapes in URLs.
 var validName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 
-// checkNames returns an error for sets that cannot be told apart.
+// checkNames returns an error for sets with the same name or path.
 func (c *siteConfig) checkNames(file *settings.File) error {
 	var all settings.Faults
 	names, paths := make(map[string]bool), make(map[string]bool)

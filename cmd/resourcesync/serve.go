@@ -10,7 +10,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
-// A publisher is the command that publishes one set of a kind.
+// publisher returns the function of the command that publishes one set of a kind.
 func publisher(command string) func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		c, err := parseSite(command, kindOf(command), args)
@@ -26,8 +26,8 @@ func kindOf(command string) kind {
 	return kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.command == command })]
 }
 
-// parseSite reads the arguments of the command that publishes a set of a kind, or those of
-// another command that is given them. The error is settings.ErrHelp for --help.
+// parseSite reads the arguments of the command that publishes a set of a kind, or of
+// another command that takes the same ones. The error is settings.ErrHelp for --help.
 func parseSite(command string, k kind, args []string) (*siteConfig, error) {
 	set := k.create()
 	set.common().kind = k.name
@@ -38,8 +38,8 @@ func parseSite(command string, k kind, args []string) (*siteConfig, error) {
 	return c, c.check()
 }
 
-// parse sets settings from the arguments and, if they are not among these, from the
-// environment. It returns the other arguments. The error is settings.ErrHelp for --help.
+// parse sets settings from the arguments, and the others from the environment. It
+// returns the arguments that are not flags. The error is settings.ErrHelp for --help.
 func parse(c *settings.Catalog, args []string) (others []string, err error) {
 	given, others, err := c.Parse(args)
 	if err == nil {
@@ -60,7 +60,7 @@ func parseAlone(command string, c *settings.Catalog, args []string) error {
 	return refuse(command, err)
 }
 
-// refuse names the help in err, an error of the settings of a command.
+// refuse adds a hint at the help to err, an error of the settings of a command.
 func refuse(command string, err error) error {
 	if err == nil || errors.Is(err, settings.ErrHelp) || errors.Is(err, settings.ErrHelpAll) {
 		return err

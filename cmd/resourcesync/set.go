@@ -27,30 +27,30 @@ var kinds = []kind{
 	{"source", "replica", func() setConfig { return new(sourceConfig) }},
 }
 
-// A setConfig is the configuration of a set. The methods are called in the order in which
-// they stand here.
+// A setConfig is the configuration of a set. The methods are called in the order of their
+// declarations.
 type setConfig interface {
 	// common returns the settings that sets of all kinds have.
 	common() *setSettings
 
-	// declare adds the settings of the kind. It may change the meaning of those that the
-	// catalog has already.
+	// declare adds the settings of the kind. It may change the meaning of settings that
+	// the catalog already has.
 	declare(c *settings.Catalog)
 
 	// check normalizes the settings of the kind. Its error is [settings.Faults] or a
-	// [settings.Fault]. It performs no I/O. The settings of the site and those that all
-	// kinds have are already checked.
+	// [settings.Fault]. It performs no I/O. The settings of the site and of all kinds
+	// have already been checked.
 	check(site *siteConfig) error
 
-	// stateName returns the name of a set without a name in a state that is in a file,
-	// where such a set is alone.
+	// stateName returns the name that an unnamed set has in a state file, in which such
+	// a set is alone.
 	stateName() string
 
-	// question asks operators what they should look at before they confirm held deletions.
+	// question asks operators to look at something before they confirm held deletions.
 	question() string
 
 	// identity returns the identity of the origin without opening it. It is zero if it depends
-	// on the base URL of the site, and that is not known.
+	// on the base URL of the site, and the base URL is unknown.
 	identity(site *siteConfig) (scan.Identity, error)
 
 	// open assembles the parts of the set. Nothing runs yet.
@@ -59,7 +59,7 @@ type setConfig interface {
 
 // A verifier is a setConfig that can be checked against this computer.
 type verifier interface {
-	// verify returns a [settings.Fault] if there is no such folder, for example. It changes
+	// verify returns a [settings.Fault], for example if a folder does not exist. It changes
 	// nothing, and sends no requests.
 	verify() error
 }
@@ -123,7 +123,7 @@ func (s *setSettings) check() error {
 	return f.Err()
 }
 
-// apart says how to give a set another state than the one it has been refused.
+// apart says how to give a refused set another state.
 func (s *setSettings) apart() string {
 	if s.name != "" {
 		return "give the set another name"
@@ -131,8 +131,8 @@ func (s *setSettings) apart() string {
 	return "give another file with --state"
 }
 
-// storeOptions keep a new set closed until all resources have been seen. In them, zero is
-// the default, and a negative value what zero is on the command line.
+// storeOptions keep a new set closed until all resources have been seen. In these
+// options, zero is the default, and a negative value means zero on the command line.
 func (s *setSettings) storeOptions() *scan.SetOptions {
 	return &scan.SetOptions{
 		AwaitScan:     true,

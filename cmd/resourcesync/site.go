@@ -50,7 +50,8 @@ type siteConfig struct {
 	sets []setConfig // one, or several that have names
 	file string      // of which it is the configuration, or empty
 
-	// The settings, and those of each set, which may be the same.
+	// catalog has the settings of the site, and catalogs those of each set, which may
+	// be the same.
 	catalog  *settings.Catalog
 	catalogs []*settings.Catalog
 }
@@ -65,7 +66,7 @@ func newSite(set setConfig) *siteConfig {
 	return c
 }
 
-// check normalizes the values. Its errors say where wrong ones have been given.
+// check normalizes the values. Its errors state the places of wrong ones.
 func (c *siteConfig) check() error {
 	var faults settings.Faults
 	faults.Add(c.catalog.Locate(c.checkSite()))
@@ -124,8 +125,8 @@ func isAddress(text string) bool {
 	return err == nil
 }
 
-// isSame reports whether listeners cannot have both addresses, because they have the same port,
-// and the same host or one of them all hosts. Port 0 is any free port.
+// isSame reports whether listeners cannot have both addresses, because their ports are the
+// same, and so are their hosts, or one of them means all hosts. Port 0 is any free port.
 func isSame(a, b string) bool {
 	hostA, portA, _ := net.SplitHostPort(a)
 	hostB, portB, _ := net.SplitHostPort(b)
@@ -136,7 +137,7 @@ func isSame(a, b string) bool {
 	return portA == portB && portA != "" && portA != "0" && (hostA == hostB || isAll(hostA) || isAll(hostB))
 }
 
-// checkPath returns an error if the paths of a set's resources would be those of documents.
+// checkPath returns an error if documents would have the paths of a set's resources.
 func (c *siteConfig) checkPath(s *setSettings) error {
 	switch path := "/" + s.path; {
 	case path == "/":

@@ -8,7 +8,7 @@ import (
 // ofFiles are the values of settings that name a file.
 var ofFiles = completion.Values{Files: true}
 
-// declare adds the settings of the site. Those that have no group are for a first use.
+// declare adds the settings of the site. Settings without a group are for a first use.
 func (s *siteConfig) declare(c *settings.Catalog) {
 	c.Add(
 		settings.Setting{Name: "listen", Value: settings.Text(&s.listen), Default: "127.0.0.1:8080", Also: []string{"p", "port"}, Restart: true,

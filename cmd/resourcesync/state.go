@@ -67,8 +67,8 @@ func (c *siteConfig) storeOptions(log *slog.Logger) *sqlstore.Options {
 
 // setName returns the name of a set in the state. A file holds the sets of one site, whose
 // names do not depend on the base URL: a site that moves keeps its checksums and its
-// journal. In a database, a set has the name of the site, so that all who serve it share
-// the set, and no others.
+// journal. In a database, a set has the name of the site, so that exactly the processes
+// that serve it share the set.
 func (s *state) setName(c *siteConfig, set setConfig) string {
 	name := set.common().name
 	switch {
@@ -93,9 +93,9 @@ func (s *state) logName(c *siteConfig) string {
 	return "sets"
 }
 
-// checkKind returns an error if the state is a file that another command has made. A set
-// without a name is alone there, so the two would not even see each other's resources. The
-// file of a table may be a host's database, with sets of the host.
+// checkKind returns an error if the state is a file that another command has created. A
+// set without a name is alone there, so the two would not even see each other's resources.
+// The file of a table may be a host's database, with sets of the host.
 func (s *state) checkKind(ctx context.Context, config setConfig) error {
 	if _, isTable := config.(*tableConfig); isTable || s.shared || config.common().name != "" {
 		return nil
@@ -127,7 +127,7 @@ func (s *state) openSet(ctx context.Context, c *siteConfig, config setConfig) (*
 // Log implements [rshttp.Store].
 func (s *state) Log(context.Context, string) (topiclog.Log, error) { return s.log, nil }
 
-// refuseState returns an error that says how to get a state that can be used.
+// refuseState returns an error that says how to get a usable state.
 func refuseState(path string, err error) error {
 	remedy := "give another file with --state"
 	switch {

@@ -19,13 +19,13 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb/sqlitedb"
 )
 
-// A stateDefaulter is a setConfig whose state is elsewhere by default than that of other
-// sites with the base URL, if the set is alone.
+// A stateDefaulter is a setConfig with its own default for the state, if the set is
+// alone.
 type stateDefaulter interface {
 	defaultState() (path string, err error)
 }
 
-// A stateChecker is a setConfig for which a state must not be in every file.
+// A stateChecker is a setConfig that does not allow the state to be in every file.
 type stateChecker interface {
 	// checkState returns an error if the state cannot be at path, which is absolute and
 	// free of symbolic links. given is the same path for people.
@@ -69,16 +69,16 @@ func (c *siteConfig) defaultState() (string, error) {
 	return path, nil
 }
 
-// defaultStateFile returns a path that belongs to folder alone, and makes the
-// folder that it is in.
+// defaultStateFile returns a path that no other folder has, and creates its parent
+// folder.
 func defaultStateFile(folder string) (string, error) {
 	const maxName = 50
 	name := filepath.Base(folder)
 	return cacheFile(name[:min(len(name), maxName)], folder)
 }
 
-// defaultSiteState returns a path that belongs to one website alone, and makes the
-// folder that it is in.
+// defaultSiteState returns a path that no other website has, and creates its parent
+// folder.
 func defaultSiteState(baseURL string) (string, error) {
 	u, err := url.Parse(baseURL)
 	if err != nil {
@@ -87,9 +87,9 @@ func defaultSiteState(baseURL string) (string, error) {
 	return cacheFile(u.Host, baseURL)
 }
 
-// cacheFile returns the path of a file in the user's cache folder, and makes that
-// folder. The file belongs to id alone; name is for people, who look for what they may
-// delete.
+// cacheFile returns the path of a file in the user's cache folder, and creates that
+// folder. The path depends on id. name tells people what the file is, so that they know
+// what they may delete.
 func cacheFile(name, id string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -64,8 +64,8 @@ func (p *publication) status(ctx context.Context) status.Status {
 	return s
 }
 
-// watchHarvesters tells the log of harvesters what changes, until ctx ends. It takes at most a
-// fiftieth of the time.
+// watchHarvesters records the newest changes in the log of harvesters, until ctx ends. It
+// takes at most a fiftieth of the time.
 func (p *publication) watchHarvesters(ctx context.Context) {
 	for {
 		began := time.Now()
@@ -83,10 +83,11 @@ func (p *publication) watchHarvesters(ctx context.Context) {
 	}
 }
 
-// harvestersEvery is the interval at which the newest changes are compared with what harvesters have.
+// harvestersEvery is the interval at which the progress of harvesters is compared with the newest
+// changes.
 const harvestersEvery = 30 * time.Second
 
-// seeNewest tells the log of harvesters the newest changes.
+// seeNewest records the newest changes in the log of harvesters.
 func (p *publication) seeNewest(ctx context.Context) error {
 	sets, err := p.source.SetStatus(ctx)
 	for _, set := range sets {
@@ -96,7 +97,7 @@ func (p *publication) seeNewest(ctx context.Context) error {
 }
 
 // subscriptions returns the status of the hub and its subscriptions that need attention first, and
-// tells the log of harvesters what callbacks have accepted. push may be nil.
+// records in the log of harvesters what callbacks have accepted. push may be nil.
 func (p *publication) subscriptions(ctx context.Context, push *topic.Status) (*hub.Status, []status.Subscription, error) {
 	own := p.source.Hub()
 	if own == nil {

@@ -69,7 +69,7 @@ var fieldSettings = map[string]string{
 	"Key": "key", "URI": "uri", "LastModified": "lastmod", "Length": "length", "Type": "type", "Hashes": "hash-column", "Deleted": "deleted",
 }
 
-// refuseTable returns an error about a table, which names the setting of a column that is wrong.
+// refuseTable returns an error about a table. It names the setting of a wrong column.
 func refuseTable(command string, err error) error {
 	if wrong, ok := errors.AsType[*sqltable.FieldError](err); ok {
 		return settings.Fault(fieldSettings[wrong.Field], "%w", wrong.Err)
@@ -203,7 +203,8 @@ func (s *tableSet) journalled(ctx context.Context, shares bool) (*sqltable.Journ
 	})
 }
 
-// stateOfTable names what the addresses of a table and of its state must have in common.
+// stateOfTable names the part that the addresses of a table and of its state must have
+// in common.
 func (s *tableSet) stateOfTable() string {
 	if s.db.Postgres != nil {
 		return ", with the same schema first in the search path"
@@ -229,7 +230,7 @@ func statusOfJournal(j *sqltable.Journalled) func(*status.Set) {
 	}
 }
 
-// notesOfJournal returns the function that reports why a journal began anew, and what the
+// notesOfJournal returns the function that reports why a journal restarted, and what the
 // lists omit.
 func notesOfJournal(j *sqltable.Journalled) func() []string {
 	return func() (all []string) {
@@ -253,7 +254,7 @@ func omittedNotes(n sqltable.Omitted) (all []string) {
 	return all
 }
 
-// notes reports what the lists omit, and an outbox that nobody may drain.
+// notes reports rows that the lists omit, and an outbox that no process may drain.
 func (s *tableSet) notes() []string {
 	all := omittedNotes(s.listing.Omitted())
 	if unseen := s.listing.Unseen(); unseen != nil && !unseen.Hidden {
@@ -263,7 +264,7 @@ func (s *tableSet) notes() []string {
 }
 
 // healthOfJournal returns the function that reports deletions that a journal holds. The
-// Source reports what else is wrong with it.
+// Source reports its other errors.
 func healthOfJournal(j *sqltable.Journalled) func() error {
 	return func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)

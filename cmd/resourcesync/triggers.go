@@ -75,7 +75,7 @@ func (c *triggersConfig) report(stdout io.Writer, done string) error {
 	return err
 }
 
-// printTriggers prints statements as the client of the database reads them.
+// printTriggers prints statements in the form that the client of the database reads.
 func printTriggers(stdout io.Writer, db *tabledb.DB, set string, statements []string) error {
 	if db.Mysql != nil {
 		_, err := fmt.Fprintf(stdout, "DELIMITER $$\n%s$$\nDELIMITER ;\n", strings.Join(statements, "$$\n"))
@@ -85,8 +85,9 @@ func printTriggers(stdout io.Writer, db *tabledb.DB, set string, statements []st
 	return err
 }
 
-// install makes the triggers and, if necessary, a journal of this name: without one, the
-// triggers would keep everybody from writing. If a stored set has the name, they write to it.
+// install creates the triggers and, if necessary, a journal with this name: without a
+// journal, the triggers would block all writes. If a stored set has the name, they write to
+// it.
 func (c *triggersConfig) install(ctx context.Context, db *tabledb.DB, tr *sqltable.Triggers, stdout, stderr io.Writer) error {
 	store, err := c.openStore(ctx, db, stderr)
 	if err != nil {
@@ -116,7 +117,7 @@ func (c *triggersConfig) install(ctx context.Context, db *tabledb.DB, tr *sqltab
 	return c.report(stdout, "is journalled")
 }
 
-// restartJournal begins the journal anew.
+// restartJournal restarts the journal.
 func (c *triggersConfig) restartJournal(ctx context.Context, db *tabledb.DB, stdout, stderr io.Writer) error {
 	store, err := c.openStore(ctx, db, stderr)
 	if err != nil {
@@ -141,7 +142,8 @@ func (c *triggersConfig) restartJournal(ctx context.Context, db *tabledb.DB, std
 	return err
 }
 
-// openStore opens the state in the database of the table, and makes it if there is none.
+// openStore opens the state in the database of the table, and creates it if it does not
+// exist.
 func (c *triggersConfig) openStore(ctx context.Context, db *tabledb.DB, stderr io.Writer) (*sqlstore.Store, error) {
 	if db.Postgres != nil {
 		return pgstore.Open(ctx, db.Postgres, nil)

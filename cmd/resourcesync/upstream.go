@@ -107,7 +107,7 @@ func (c *upstreamConfig) open(_ context.Context, m *member) (*content, error) {
 	return content, nil
 }
 
-// A lateCoverer is the set of a member, which is made after its content.
+// A lateCoverer is the set of a member, which is opened after its content.
 type lateCoverer struct{ *member }
 
 func (c lateCoverer) Covers(u *url.URL) bool { return c.set.Covers(u) }

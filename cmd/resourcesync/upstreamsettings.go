@@ -127,7 +127,7 @@ func (c *upstreamConfig) setStranger(text string) (err error) {
 	return err
 }
 
-// parseStranger parses none, or an address that names of headers may follow.
+// parseStranger parses "none", or an address that may be followed by names of headers.
 func parseStranger(text string) (s sitemap.Stranger, err error) {
 	if text == "none" {
 		s.Off = true

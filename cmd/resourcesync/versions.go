@@ -60,7 +60,7 @@ func openVersions(c *folderConfig, m *member) (*versions.Store, error) {
 }
 
 // A history opens the version of a file after a change: a copy, or the file itself if
-// it is unchanged. So a file that is older than the copies has a version too.
+// it is unchanged. So a file that is older than the copies also has a version.
 type history struct {
 	*versions.Store
 	files *dir.Dir

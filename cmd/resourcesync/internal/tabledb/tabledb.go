@@ -25,14 +25,14 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/paths"
 )
 
-// A tableDB is the database of a table: one of these is not nil.
+// A DB is the database of a table. Exactly one field is not nil.
 type DB struct {
 	Postgres *pgxpool.Pool
 	Sqlite   *sqlitex.Pool
 	Mysql    *gosql.DB
 }
 
-// Open opens the database at an address of --db. Nothing makes a database.
+// Open opens the database at an address of --db. It never creates a database.
 func Open(ctx context.Context, address string, writes bool) (*DB, error) {
 	switch {
 	case IsPostgres(address):
@@ -99,7 +99,7 @@ func (db *DB) List(ctx context.Context, t sqltable.Table, o *sqltable.ListingOpt
 	return sqlitetable.List(ctx, db.Sqlite, t, o)
 }
 
-// Open opens a table for publication from itself.
+// Open opens a table that is published from its own rows.
 func (db *DB) Open(ctx context.Context, t sqltable.Table) (*sqltable.Set, error) {
 	if db.Postgres != nil {
 		return pgtable.Open(ctx, db.Postgres, t)
@@ -107,9 +107,9 @@ func (db *DB) Open(ctx context.Context, t sqltable.Table) (*sqltable.Set, error)
 	return sqlitetable.Open(ctx, db.Sqlite, t)
 }
 
-// Identify returns what only connections to the same database and schema have in common,
-// even if their addresses differ. A replica is another database. PostgreSQL checks the rights
-// to a function before it runs anything of a statement.
+// Identify returns an identity that connections have in common only if they lead to the same
+// database and schema, even at different addresses. A replica is another database. PostgreSQL
+// checks the rights to a function before it runs any part of a statement.
 func Identify(ctx context.Context, pool *pgxpool.Pool) (identity string, err error) {
 	server := "pg_catalog.pg_postmaster_start_time()::text"
 	var system bool

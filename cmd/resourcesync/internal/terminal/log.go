@@ -9,7 +9,7 @@ import (
 )
 
 // LogHandler returns a handler that writes messages for people: the time of day, the
-// level, the message, and then the attributes as those of [slog.TextHandler].
+// level, the message, and then the attributes as in [slog.TextHandler].
 func (s *Screen) LogHandler() slog.Handler {
 	h := &logHandler{screen: s, shared: new(sharedBuffer)}
 	h.attrs = slog.NewTextHandler(&h.shared.attrs, &slog.HandlerOptions{

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// A Table has rows of cells, which are aligned in columns. The cells of a row need not be
-// as many as those of others.
+// A Table has rows of cells, which are aligned in columns. Rows may have different
+// numbers of cells.
 type Table struct {
 	rows  [][]Cell
 	right []bool // by column

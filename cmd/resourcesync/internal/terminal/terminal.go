@@ -83,7 +83,7 @@ func (s *Screen) erase() {
 	}
 }
 
-// A Style is how text looks.
+// A Style is a style of text.
 type Style string
 
 // The styles, which are readable on light and dark screens.

@@ -87,5 +87,5 @@ func list(g *group) string {
 	return b.String()
 }
 
-// valid returns text without what XML cannot express.
+// valid removes characters from text that XML cannot express.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }

@@ -151,7 +151,7 @@ func level(h check.Harm, fails bool) string {
 	return "note"
 }
 
-// notifications states what the results do not have.
+// notifications states what the results omit.
 func notifications(r *check.Report) (all []sarifNotification) {
 	add := func(text string) { all = append(all, sarifNotification{"note", sarifText{valid(text)}}) }
 	for _, g := range groups(r) {
