@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync/adapters/objectstore"
 )
@@ -25,8 +26,9 @@ type faulty struct {
 
 	conditions string // "ignored" or "rejected"; "" if they are obeyed
 
-	failed error // of each Put, before the object is stored, or nil
-	lost   error // of each Put, after the object has been stored, or nil
+	delay  time.Duration // of the response to each Put
+	failed error         // of each Put, before the object is stored, or nil
+	lost   error         // of each Put, after the object has been stored, or nil
 }
 
 type stored struct {
@@ -36,7 +38,10 @@ type stored struct {
 
 func newFaulty() *faulty { return &faulty{objects: make(map[string]stored)} }
 
-func (m *faulty) Head(_ context.Context, key string) (objectstore.Object, error) {
+func (m *faulty) Head(ctx context.Context, key string) (objectstore.Object, error) {
+	if err := ctx.Err(); err != nil {
+		return objectstore.Object{}, err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o, found := m.objects[key]
@@ -53,9 +58,19 @@ func (m *faulty) Get(ctx context.Context, key string) (io.ReadCloser, objectstor
 	return io.NopCloser(bytes.NewReader(m.objects[key].text)), o, err
 }
 
-func (m *faulty) Put(_ context.Context, key string, body io.ReadSeeker, _ int64, h objectstore.Header, c objectstore.Condition) (string, error) {
+func (m *faulty) Put(ctx context.Context, key string, body io.ReadSeeker, _ int64, h objectstore.Header, c objectstore.Condition) (etag string, err error) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
+	delay := m.delay
+	defer func() {
+		m.mu.Unlock()
+		if delay > 0 {
+			select {
+			case <-ctx.Done():
+				err = ctx.Err()
+			case <-time.After(delay):
+			}
+		}
+	}()
 	if m.failed != nil {
 		return "", m.failed
 	}
@@ -67,7 +82,7 @@ func (m *faulty) Put(_ context.Context, key string, body io.ReadSeeker, _ int64,
 	case m.conditions == "" && (c.IfNone && found || c.IfMatch != "" && c.IfMatch != is.ETag):
 		return "", objectstore.ErrCondition
 	}
-	etag, err := m.store(key, body, h.Digest)
+	etag, err = m.store(key, body, h.Digest)
 	return etag, cmp.Or(err, m.lost)
 }
 

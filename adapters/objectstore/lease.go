@@ -25,8 +25,7 @@ type lease struct {
 	renewed time.Time // before the last renewal that succeeded
 	lost    error     // why the lease has ended, or nil
 
-	stop func()
-	done chan struct{}
+	stop, done chan struct{}
 }
 
 // polls is how often a lease is looked at while it may end, and renewals how often one is renewed,
@@ -40,37 +39,42 @@ const (
 // killed, Lock waits until its lease is void.
 func (s *Store) Lock(ctx context.Context, name string) error {
 	s.conditional, s.folders = true, make(map[string]*folder)
-	l := &lease{store: s, name: name, token: rand.Text(), done: make(chan struct{})}
+	l := &lease{store: s, name: name, token: rand.Text(), stop: make(chan struct{}), done: make(chan struct{})}
 	err := l.take(ctx)
 	if errors.Is(err, errors.ErrUnsupported) {
 		s.conditional = false
 		err = l.take(ctx)
 	}
-	if err == nil && s.conditional {
-		s.conditional, err = l.probe(ctx)
-	}
 	if err != nil {
 		return err
+	}
+	if s.conditional {
+		if s.conditional, err = l.probe(ctx); err != nil {
+			return errors.Join(err, l.giveBack(context.WithoutCancel(ctx)))
+		}
 	}
 	if !s.conditional {
 		s.options.Logger.Warn("the store ignores conditions of writes; make sure that no two processes write to it at the same time")
 	}
 	s.lease = l
-	renewing, stop := context.WithCancel(context.WithoutCancel(ctx))
-	l.stop = stop
-	go l.keep(renewing)
+	go l.keep(context.WithoutCancel(ctx))
 	return nil
 }
 
 // Unlock implements [static.Store].
 func (s *Store) Unlock(ctx context.Context) error {
 	l := s.lease
-	l.stop()
+	close(l.stop)
 	<-l.done
 	if l.lost != nil {
 		return nil // the failure has been reported, and the object is that of another
 	}
-	return wrap(l.name, s.client.Delete(ctx, s.key(l.name), l.etag))
+	return l.giveBack(ctx)
+}
+
+// giveBack deletes the object of the lease.
+func (l *lease) giveBack(ctx context.Context) error {
+	return wrap(l.name, l.store.client.Delete(ctx, l.store.key(l.name), l.etag))
 }
 
 // take puts the object of the lease, once nobody renews the present one.
@@ -147,19 +151,22 @@ func (l *lease) probe(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// keep renews the lease until ctx ends.
+// keep renews the lease until stop is closed. A renewal that has begun is completed: without its
+// entity tag, the lease could not be given back.
 func (l *lease) keep(ctx context.Context) {
 	defer close(l.done)
 	tick := time.NewTicker(l.store.options.Lease / renewals)
 	defer tick.Stop()
 	for {
 		select {
-		case <-ctx.Done():
+		case <-l.stop:
 			return
 		case <-tick.C:
 		}
-		// An error that is not ErrCondition may pass before the lease ends.
-		if err := l.put(ctx, Condition{IfMatch: l.etag}); errors.Is(err, ErrCondition) {
+		limited, cancel := context.WithTimeout(ctx, l.store.options.Lease)
+		err := l.put(limited, Condition{IfMatch: l.etag})
+		cancel()
+		if errors.Is(err, ErrCondition) { // another error may pass before the lease ends
 			l.mu.Lock()
 			l.lost = err
 			l.mu.Unlock()

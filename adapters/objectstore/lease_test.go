@@ -2,6 +2,7 @@ package objectstore_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"strings"
@@ -78,6 +79,30 @@ func TestKilledWriter(t *testing.T) {
 			t.Errorf("a lease was given back, and free after %v", took)
 		}
 		must(t, s.Unlock(t.Context()))
+	})
+}
+
+// TestGivenBack holds that a lease is given back although it is just being renewed, or the probe of
+// conditions fails.
+func TestGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newFaulty()
+		m.delay = 2 * time.Second
+		s, _ := storeIn(t, m)
+		must(t, s.Lock(t.Context(), leaseName))
+		time.Sleep(leaseTime/3 + time.Second)
+		must(t, s.Unlock(t.Context()))
+		if is := m.text(leaseName); is != "" {
+			t.Errorf("left: %s", is)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // ends in the probe
+		defer cancel()
+		if err := s.Lock(ctx, leaseName); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v", err)
+		}
+		if is := m.text(leaseName); is != "" {
+			t.Errorf("left after the failure: %s", is)
+		}
 	})
 }
 
