@@ -89,7 +89,8 @@ func TestAuditLength(t *testing.T) {
 	}
 }
 
-// TestAuditSymlink reads through no link that leads out of the copy, even to the same content.
+// TestAuditSymlink: a link that leads out of the copy is not followed, even to the same
+// content.
 func TestAuditSymlink(t *testing.T) {
 	src := newSource(t, nil)
 	src.put(t, "a/b", "text")

@@ -88,7 +88,7 @@ func TestDelivery(t *testing.T) {
 	}
 }
 
-// TestDeliveryLimits has an endless delivery, more deliveries at a time than are received, and
+// TestDeliveryLimits has an endless delivery, more simultaneous deliveries than the limit, and
 // more than an inbox holds.
 func TestDeliveryLimits(t *testing.T) {
 	c, s := newTestSubscription(t)
@@ -127,7 +127,7 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
-// TestVerification has requests to verify what is wanted, and what is not.
+// TestVerification has verifications of wanted and unwanted subscriptions.
 func TestVerification(t *testing.T) {
 	for name, test := range map[string]struct {
 		mode   string // that is wanted
@@ -176,7 +176,7 @@ func TestVerification(t *testing.T) {
 	}
 }
 
-// TestUnknownSubscription has deliveries and methods that nobody wants.
+// TestUnknownSubscription has deliveries to unknown subscriptions, and other methods.
 func TestUnknownSubscription(t *testing.T) {
 	c, s := newTestSubscription(t)
 	for _, test := range []struct {

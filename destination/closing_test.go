@@ -54,7 +54,7 @@ func TestClosedAtChange(t *testing.T) {
 	}
 }
 
-// TestPackageClosedAtChange has the same in Change Dumps.
+// TestPackageClosedAtChange is the same for Change Dumps.
 func TestPackageClosedAtChange(t *testing.T) {
 	const at = "2013-01-03T12:00:00Z"
 	s, base := newScript(t, nil)

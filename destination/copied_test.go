@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// lists holds that the listing of the copy has the resources that a report counts, as many of
-// them held, and that the Sink has the content of each.
+// lists checks that the listing of the copy has the resources that a report counts, as many
+// of them held, and that the Sink has the content of each.
 func (m *mirror) lists(t *testing.T, resources, held int64) {
 	t.Helper()
 	var got, kept int64

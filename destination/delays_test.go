@@ -42,7 +42,7 @@ func (v *virtual) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// requested returns the sorted paths that have been requested since the last call.
+// requested returns the paths requested since the last call, sorted.
 func (v *virtual) requested() []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -93,7 +93,7 @@ func newVirtual(pages map[string]string) *virtual {
 }
 
 // TestDelayedResource has a resource whose server asks for a later request. The rest is copied, and
-// a run comes back to it if that takes no longer than ten minutes.
+// a run retries it if the delay is at most ten minutes.
 func TestDelayedResource(t *testing.T) {
 	for name, test := range map[string]struct {
 		after   string
@@ -149,7 +149,7 @@ func TestDelayedResource(t *testing.T) {
 	}
 }
 
-// TestPatience has resources that ask for one pause after the other: a run waits for ten minutes
+// TestPatience has resources that request one pause after another: a run waits for ten minutes
 // in all, and names them.
 func TestPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

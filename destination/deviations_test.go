@@ -45,7 +45,7 @@ func reports(r *destination.Report, text string) bool {
 	return slices.ContainsFunc(r.Deviating, func(d destination.Deviation) bool { return strings.Contains(d.String(), text) })
 }
 
-// wantCopy holds that the copy has these names, each with a content of its own.
+// wantCopy checks that the copy has these names, each with its own content.
 func wantCopy(t *testing.T, m *mirror, names ...string) {
 	t.Helper()
 	got := slices.Sorted(maps.Keys(files(t, m.dir)))
@@ -70,8 +70,8 @@ func TestUnescaped(t *testing.T) {
 	}
 }
 
-// TestUnreadableURI counts entries that cannot be read as not copied, in each run until the
-// Source has corrected them. Until then, no resource counts as absent.
+// TestUnreadableURI: unreadable entries count as not copied, in each run until the Source
+// has corrected them. Until then, no resource counts as absent.
 func TestUnreadableURI(t *testing.T) {
 	for name, bad := range map[string]string{
 		"another scheme": `<url><loc>urn:isbn:1</loc></url>`,
@@ -104,8 +104,8 @@ func TestUnreadableURI(t *testing.T) {
 	}
 }
 
-// TestUnreadableChange counts a change that cannot be read as not copied, until a Resource List
-// shows what has become of it.
+// TestUnreadableChange: an unreadable change counts as not copied until a Resource List shows
+// its result.
 func TestUnreadableChange(t *testing.T) {
 	s, url := newScript(t, lists(map[string]string{
 		"/resourcelist.xml": resourcesOf(1, listed("a")),
@@ -131,8 +131,8 @@ func TestUnreadableChange(t *testing.T) {
 	wantCopy(t, m, "a", "b")
 }
 
-// TestOtherNamespace refuses a document with a misspelt namespace or that of another version of
-// ResourceSync, which would otherwise be copied as a resource.
+// TestOtherNamespace: a document with a misspelt namespace, or with the namespace of another
+// version of ResourceSync, is refused. Otherwise it would be copied as a resource.
 func TestOtherNamespace(t *testing.T) {
 	for _, space := range []string{"http://www.openarchives.org/rs/2.0", "http:/www.openarchives.org/rs/terms/", "http//www.openarchives.org/rs/terms/", "http://www.openarchive.org/rs/terms/"} {
 		pages := lists(map[string]string{"/resourcelist.xml": resourcesOf(1, listed("a")), "/a": "a"}, "resourcelist")
@@ -149,7 +149,7 @@ func TestOtherNamespace(t *testing.T) {
 	}
 }
 
-// TestHashes uses the hashes that can be read.
+// TestHashes uses the valid hashes.
 func TestHashes(t *testing.T) {
 	sum := fmt.Sprintf("%x", md5.Sum([]byte("a")))
 	entry := func(name, hash string) string {

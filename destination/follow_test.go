@@ -33,7 +33,7 @@ import (
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
-// pushOptions are those of a Source with a hub, a WebSocket or both.
+// pushOptions returns the options of a Source with a hub, a WebSocket or both.
 func pushOptions(t testing.TB, withHub, withSocket bool) *rshttp.Options {
 	t.Helper()
 	o := &rshttp.Options{Push: topic.Options{Flush: 20 * time.Millisecond}}
@@ -67,7 +67,7 @@ func newCallback(t testing.TB, proxy func(next http.Handler) http.Handler) *dest
 	return c
 }
 
-// follow follows until the function that it returns is called.
+// follow follows until the returned function is called.
 func (m *mirror) follow(t testing.TB, o destination.FollowOptions) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -147,7 +147,7 @@ func TestFollow(t *testing.T) {
 				t.Errorf("the hub has delivered %d notifications and verified %d times", received.Load(), verified.Load())
 			}
 
-			// After the end, nothing is followed, and the next one continues.
+			// After the end, nothing is followed, and the next process continues.
 			src.put(t, "f1", "later")
 			time.Sleep(100 * time.Millisecond)
 			if files(t, m.dir)["f1"] == "later" {
@@ -164,8 +164,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowRemoved has a user who removes the temporary files of a mirror that follows. The
-// next large resources need folders for theirs.
+// TestFollowRemoved has a user who removes the temporary files of a mirror that follows.
+// Their folders are created again for the next large resources.
 func TestFollowRemoved(t *testing.T) {
 	t.Parallel()
 	src := newSource(t, pushOptions(t, false, true))
@@ -340,8 +340,8 @@ func TestMaximumLease(t *testing.T) {
 	src.awaitSame(t, m.dir)
 }
 
-// TestInternalChannels has a Source whose hub and WebSocket are at internal addresses of
-// others. They are not requested.
+// TestInternalChannels: a hub and a WebSocket at internal addresses of other hosts are
+// not requested.
 func TestInternalChannels(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int64
@@ -380,7 +380,7 @@ func TestInternalChannels(t *testing.T) {
 	}
 }
 
-// A safeBuffer is a log that can be waited for.
+// A safeBuffer is a log that tests can wait for.
 type safeBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder

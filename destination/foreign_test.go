@@ -33,8 +33,8 @@ func link(t testing.TB, to, name string) {
 	}
 }
 
-// everything returns what a folder has besides the state of the copy: files with their texts,
-// folders, and symbolic links with their targets.
+// everything returns the content of a folder except the state of the copy: files with their
+// texts, folders, and symbolic links with their targets.
 func everything(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	out := make(map[string]string)
@@ -64,9 +64,9 @@ func everything(t testing.TB, dir string) map[string]string {
 	return out
 }
 
-// TestForeign has files, folders and symbolic links of others in the way of copies. They stay as
-// they are, the rest is copied, and each run names them without requesting the content again.
-// When they have been moved, or the Source has deleted the resource, nothing is missing.
+// TestForeign has files, folders and symbolic links of others in the way of copies. They are not
+// touched, the rest is copied, and each run names them without requesting the content again.
+// When they have been moved, or the Source has deleted the resource, the copy is complete.
 func TestForeign(t *testing.T) {
 	for _, test := range []struct {
 		name, resource, at, kind string
@@ -139,8 +139,8 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestReplacedCopy has copies whose user has put something else in their place. A file is damage
-// and is repaired. A folder or link is not touched, whether the resource changes or is deleted.
+// TestReplacedCopy: the user has replaced copies. A file counts as damage and is repaired. A
+// folder or link is not touched, whether the resource changes or is deleted.
 func TestReplacedCopy(t *testing.T) {
 	src := newSource(t, nil)
 	for _, name := range []string{"edited", "a", "b", "c/x", "d/x", "gone"} {
@@ -241,8 +241,9 @@ func openKilled(t *testing.T, url, dir string, at int) (m *mirror, operations *i
 }
 
 // TestKilledAnywhere kills a process before each of its operations: while it copies, and while the
-// Source changes. The user's files are in the way of some resources from before, and others appear
-// after the kill. No copy is lost, none is taken for the user's, and none of his files is touched.
+// Source changes. The user's files are in the way of some resources from the beginning, and others
+// appear after the kill. No copy is lost or taken for a file of the user, and the user's files are
+// not touched.
 func TestKilledAnywhere(t *testing.T) {
 	needs.Time(t)
 	for at, last := 1, false; !last; at++ {

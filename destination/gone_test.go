@@ -66,8 +66,8 @@ func (v *virtual) contentRequests() []string {
 	return slices.DeleteFunc(v.requested(), func(path string) bool { return len(path) != 2 })
 }
 
-// TestMovedSet has a Capability List that moves. The resources that its new lists do not have are
-// deleted after a confirmation, and nothing is requested again.
+// TestMovedSet has a Capability List that moves. Resources that its new lists lack are deleted
+// after a confirmation, and nothing is requested again.
 func TestMovedSet(t *testing.T) {
 	for name, test := range map[string]struct {
 		old    int // the status of the old Capability List
@@ -186,7 +186,7 @@ func TestSetComesBack(t *testing.T) {
 					}
 				}
 
-				// It must be away for an hour again.
+				// It must be missing for an hour again.
 				v.script.set(map[string]string{"/.well-known/resourcesync": described("other.xml")})
 				if r := m.sync(t); len(r.Gone) != 1 || r.Gone[0].Held || !r.Gone[0].After.Equal(time.Now().Add(time.Hour)) {
 					t.Errorf("away again: %+v", r)

@@ -209,7 +209,7 @@ func TestReverted(t *testing.T) {
 	}
 }
 
-// TestFull has a Sync that cannot continue: what it has done before is recorded and counted.
+// TestFull has a Sync that cannot continue: its results until then are recorded and counted.
 func TestFull(t *testing.T) {
 	src := newSource(t, nil)
 	for i := range 3 {
@@ -291,7 +291,8 @@ func TestLeftPartial(t *testing.T) {
 	}
 }
 
-// TestLongIndex has an index with URLs that are so long that their number is no limit.
+// TestLongIndex has an index whose URLs are so long that a limit of their number alone
+// does not bound its size.
 func TestLongIndex(t *testing.T) {
 	s := &script{pages: withoutChanges("")}
 	site := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -9,9 +9,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// TestKilledDeletion kills a process before each of its operations while it deletes copies, one of them
-// edited by its user and one replaced by a folder of his. After the kill, he puts files in the free places. They
-// stay, and the other copies are deleted.
+// TestKilledDeletion kills a process before each of its operations while it deletes copies, one of
+// them edited and one replaced by a folder by the user. After the kill, the user puts files in the
+// free places. They stay, and the other copies are deleted.
 func TestKilledDeletion(t *testing.T) {
 	needs.Time(t)
 	names := []string{"a", "b/c", "b/d", "edited", "folder"}

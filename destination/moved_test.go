@@ -126,8 +126,8 @@ func TestSourceMoves(t *testing.T) {
 	}
 }
 
-// TestOtherSource: a Source that lists other resources is refused, and the copy stays that of the
-// first one.
+// TestOtherSource: a Source that lists other resources is refused, and the copy still belongs to
+// the first one.
 func TestOtherSource(t *testing.T) {
 	src, other := newSource(t, nil), newSource(t, nil)
 	for i := range 100 {
@@ -152,8 +152,8 @@ func TestOtherSource(t *testing.T) {
 	}
 }
 
-// TestOnlyListMoves continues a copy of a single list: at the URL that the new URL of the Source suggests, or at
-// the one that Only names. A list that is not the same changes nothing.
+// TestOnlyListMoves continues a copy of a single list: at the URL that the new URL of the Source
+// suggests, or at the one that Only names. A different list changes nothing.
 func TestOnlyListMoves(t *testing.T) {
 	for name, test := range map[string]struct {
 		list string // at the new URL

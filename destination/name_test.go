@@ -45,8 +45,8 @@ func (a *agents) check(t *testing.T, host, want string, paths ...string) {
 	}
 }
 
-// TestName: only the host of the Source receives the name of the copy; a host to which a list, a
-// resource, robots.txt and a WebSocket are redirected does not.
+// TestName: only the host of the Source receives the name of the copy. A host to which a list, a
+// resource, robots.txt or a WebSocket is redirected does not.
 func TestName(t *testing.T) {
 	t.Parallel()
 	var atSource, atOther agents

@@ -86,7 +86,7 @@ func push(w http.ResponseWriter, r *http.Request, messages chan string, done cha
 // whole day.
 var pushBegin = time.Now().Add(-time.Hour).Truncate(time.Hour).Add(time.Minute)
 
-// expand replaces what stands for times and URLs.
+// expand replaces the placeholders for times and URLs.
 func (p *pushScript) expand(text string) string {
 	for i := 99; i >= 0; i-- {
 		text = strings.ReplaceAll(text, fmt.Sprint("NOW+", i), pushBegin.Add(time.Duration(i)*time.Second).UTC().Format(time.RFC3339))
@@ -121,8 +121,8 @@ func changesText(changes []string) string {
 	return b.String()
 }
 
-// TestNotifications has Change Notifications with and without gaps, late ones, and texts that
-// are none.
+// TestNotifications has Change Notifications with and without gaps, late ones, and invalid
+// ones.
 func TestNotifications(t *testing.T) {
 	t.Parallel()
 	first := notice("NOW+0", "NOW+10", "updated a NOW+5")

@@ -99,7 +99,7 @@ func TestOldSource(t *testing.T) {
 	if r := m.sync(t); r.Created != 2 || r.Failed != 0 || r.Deviations == 0 {
 		t.Errorf("baseline: %+v", r)
 	}
-	// The list has the newest change first, as those of some repositories do.
+	// The list has the newest change first, as some repositories write it.
 	s.remove("/b c", "/gone")
 	s.set(map[string]string{"/a": "A", "/d": "D", "/chl.xml": openURLSet + `<rs:md capability="changelist" from="2013-01-03T00:00:00Z"/>
 		<url><loc>BASE/d</loc><lastmod>2013-01-05T12:00:00Z</lastmod><rs:md change="created"/></url>
@@ -167,7 +167,7 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
-// TestNoSource says what was looked for.
+// TestNoSource: the error names the documents that were looked for.
 func TestNoSource(t *testing.T) {
 	_, url := newScript(t, map[string]string{"/": "<html></html>", "/sitemap.xml": openURLSet + `<url><loc>BASE/a</loc></url></urlset>`})
 	m := openMirror(t, url, t.TempDir(), nil)
@@ -176,7 +176,8 @@ func TestNoSource(t *testing.T) {
 	}
 }
 
-// TestChangeListIndex reads only the parts that may have changes, in the order of time.
+// TestChangeListIndex: only parts that may have new changes are read, in the order of
+// time.
 func TestChangeListIndex(t *testing.T) {
 	part := func(day int, change, path string) string {
 		return fmt.Sprintf(openURLSet+`<rs:md capability="changelist" from="2025-01-%02dT00:00:00Z" until="2025-01-%02dT00:00:00Z"/>
@@ -205,7 +206,7 @@ func TestChangeListIndex(t *testing.T) {
 	}
 }
 
-// TestBrokenList deletes nothing because of a list that cannot be read.
+// TestBrokenList: a list that cannot be read causes no deletions.
 func TestBrokenList(t *testing.T) {
 	for name, broken := range map[string]string{
 		"truncated": openURLSet + `<rs:md capability="resourcelist" at="2025-01-03T00:00:00Z"/>`,

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestRelatedResources has links to mirrors, representations, patches and versions. The copy is that
-// of the URIs in loc, and nothing else is requested.
+// TestRelatedResources has links to mirrors, representations, patches and versions. Only the URIs
+// in loc are copied, and nothing else is requested.
 func TestRelatedResources(t *testing.T) {
 	var links strings.Builder
 	related := []string{"duplicate", "alternate", "canonical", "describedby", "memento", "timegate", "timemap", "collection", "via",

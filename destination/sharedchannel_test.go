@@ -35,7 +35,7 @@ func sharedSource(hub string) map[string]string {
 	}
 }
 
-// upTo makes a notification that of a set.
+// upTo addresses a notification to a set.
 func upTo(set, notice string) string {
 	return strings.Replace(notice, "<rs:md", `<rs:ln rel="up" href="BASE/`+set+`.xml"/><rs:md`, 1)
 }

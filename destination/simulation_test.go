@@ -152,10 +152,10 @@ func TestSimulation(t *testing.T) {
 	t.Logf("%d histories with %d runs and %d requests; each took %v, and %v of a core", n, runs, requests, each(time.Since(began)), each(cpuTime()-cpu))
 }
 
-// cpuTime returns the CPU time of this process, or 0 where it is not known.
+// cpuTime returns the CPU time of this process, or 0 if it is unknown.
 var cpuTime = func() time.Duration { return 0 }
 
-// TestSimulationShort runs short histories: one of so many that are next to each other.
+// TestSimulationShort runs short histories: one of every RESOURCESYNC_SIMULATION_SHORT.
 func TestSimulationShort(t *testing.T) {
 	needs.Time(t)
 	every := number(t, "RESOURCESYNC_SIMULATION_SHORT", 997)
@@ -221,7 +221,7 @@ func reportFailure(t *testing.T, name string, s *simulation.Script) {
 	t.Errorf("%s: %v\nit fails in %d of %d replays; its script is in %s:\n%s\n%s", name, last.Failures[0], failed, replays, file, s.Text(), strings.Join(last.Trace, "\n"))
 }
 
-// TestSimulationScripts runs the histories of defects that have been mended.
+// TestSimulationScripts runs the histories of defects that have been fixed.
 func TestSimulationScripts(t *testing.T) {
 	needs.Time(t)
 	files, err := filepath.Glob(filepath.Join(scripts, "*.txt"))

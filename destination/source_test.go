@@ -132,7 +132,7 @@ func (s *source) put(t testing.TB, name, body string) {
 	s.list(t, name, body)
 }
 
-// list lists a resource, whatever its content.
+// list lists a resource, regardless of its content.
 func (s *source) list(t testing.TB, name, body string) {
 	t.Helper()
 	sum := sha256.Sum256([]byte(body))
@@ -222,7 +222,7 @@ func (s *source) equal(copied map[string]string) bool {
 	return maps.EqualFunc(copied, s.bodies, func(a string, b []byte) bool { return a == string(b) })
 }
 
-// same holds that a copy equals the Source, except for names with these prefixes.
+// same checks that a copy equals the Source, except for names with these prefixes.
 func (s *source) same(t testing.TB, dir string, except ...string) {
 	t.Helper()
 	got := files(t, dir)

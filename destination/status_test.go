@@ -101,7 +101,8 @@ func TestStatusDuringSync(t *testing.T) {
 	}
 }
 
-// TestStatusOfChannels: the status has the channels that are open, and why others are not.
+// TestStatusOfChannels: the status has the open channels, and says why others are not
+// open.
 func TestStatusOfChannels(t *testing.T) {
 	t.Parallel()
 	for by, hub := range map[string]bool{"WebSub": true, "WebSocket": false} {

@@ -11,8 +11,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/destination"
 )
 
-// A dated Source is a script whose answers have the Date that its clock shows. The entity tag of a
-// page is its text, and it counts the requests for resources that were answered with content.
+// A dated Source is a script whose responses have the Date of its clock. The entity tag of a page
+// is its text, and it counts the requests for resources that were answered with content.
 type dated struct {
 	*script         // its mu guards these fields too
 	date     string // in the format of http.TimeFormat, or "" for the present time
@@ -21,7 +21,7 @@ type dated struct {
 	requests []string // for resources
 }
 
-// set sets the time, and whether the answers have no entity tags.
+// set sets the time, and whether responses lack entity tags.
 func (s *dated) set(date string, plain bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,8 +52,8 @@ func (s *dated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.script.ServeHTTP(w, r)
 }
 
-// answered records the request, sets the headers of its answer, and answers it if the client has the
-// page already.
+// answered records the request, sets the headers of the response, and answers 304 if the client
+// already has the page.
 func (s *dated) answered(w http.ResponseWriter, r *http.Request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,8 +79,8 @@ func (s *dated) answered(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// documentOf returns a list. Its entries are like "created a 2013-01-05T10:00:00Z", with a time, or a
-// lastmod that begins with "=", or neither. Entries without a type are those of a Resource List.
+// documentOf returns a list. Its entries are like "created a 2013-01-05T10:00:00Z", with a time, or
+// a lastmod that begins with "=", or neither. Entries of a Resource List have no type.
 func documentOf(capability, times string, entries ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `%s<rs:md capability="%s" %s/>`, openURLSet, capability, times)
@@ -124,7 +124,7 @@ type step struct {
 	want  string // names of resources, or name=content
 }
 
-// pass runs the steps of a history. After each step, one more Sync requests no content and
+// pass runs the steps of a history. After each step, another Sync requests no content and
 // changes nothing.
 func pass(t *testing.T, s *dated, url string, steps []step) *mirror {
 	t.Helper()
@@ -212,7 +212,7 @@ func TestMargin(t *testing.T) {
 		},
 		"listed late in another list": {
 			{date: "Thu, 03 Jan 2013 10:00:00 GMT", pages: map[string]string{"/chl.xml": changesIn(from, "created c 2013-01-03T09:59:00Z")}, want: "a b c"},
-			// The lag of a minute is learned here.
+			// This teaches the Destination the lag of a minute.
 			{date: "Thu, 03 Jan 2013 10:05:00 GMT", pages: map[string]string{"/chl.xml": changesIn(from, "created c 2013-01-03T09:59:00Z", "updated c 2013-01-03T09:59:30Z"), "/c": "C"}, want: "a b c=C"},
 			{date: "Thu, 03 Jan 2013 10:09:00 GMT", pages: map[string]string{
 				"/chl.xml": openIndex + `<rs:md capability="changelist" ` + from + `/><sitemap><loc>BASE/1.xml</loc><rs:md ` + from + ` until="2013-01-03T10:08:00Z"/></sitemap>
@@ -233,7 +233,8 @@ func TestMargin(t *testing.T) {
 		},
 		"again after a gap": {
 			{pages: map[string]string{"/chl.xml": changesIn(from, "deleted b 2013-01-03T10:00:00Z", "created c 2013-01-03T10:00:01Z"), "/b": "-"}, want: "a c"},
-			// The Resource List, which still has b, is compared again. The Change List is as before.
+			// The Resource List, which still has b, is compared again. The Change List has not
+			// changed.
 			{pages: map[string]string{
 				"/cl.xml":   strings.Replace(fullSource["/cl.xml"], "<url><loc>BASE/chl", `<url><loc>BASE/late.xml</loc><rs:md capability="changelist"/></url><url><loc>BASE/chl`, 1),
 				"/late.xml": changesIn(`from="2013-01-03T11:00:00Z"`),
@@ -250,7 +251,8 @@ func TestMargin(t *testing.T) {
 	}
 }
 
-// TestFutureChange has a change dated 2099. It hides no change of the second before the run.
+// TestFutureChange has a change dated 2099. It does not hide a change of the second before
+// the run.
 func TestFutureChange(t *testing.T) {
 	const from = `from="2013-01-01T00:00:00Z"`
 	future := "updated a 2099-01-01T00:00:00Z"

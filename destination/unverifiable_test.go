@@ -41,7 +41,8 @@ func TestUnverifiable(t *testing.T) {
 					t.Errorf("requests %v, %+v", requests, r)
 				}
 			}
-			// A change that no list shows is found wherever the resource is requested.
+			// A change that no list shows is found in each case in which the resource
+			// is requested.
 			if test.asked == 0 {
 				return
 			}

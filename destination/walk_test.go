@@ -131,8 +131,8 @@ func TestNextPartElsewhere(t *testing.T) {
 	}
 }
 
-// TestUnlistedOfUnmodified deletes what one of several lists lists no more, although the list is
-// read a second time and is not modified then.
+// TestUnlistedOfUnmodified: a resource that one of several lists no longer lists is deleted,
+// although the list is read a second time and is not modified then.
 func TestUnlistedOfUnmodified(t *testing.T) {
 	index := openIndex + `<rs:md capability="resourcelist" at="2025-01-01T01:00:00Z"/><sitemap><loc>BASE/rl1.xml</loc></sitemap><sitemap><loc>BASE/rl2.xml</loc></sitemap></sitemapindex>`
 	s, url := newScript(t, lists(map[string]string{
@@ -169,7 +169,7 @@ func TestNewestPageFirst(t *testing.T) {
 	}
 }
 
-// TestBrokenPages does not delete what would be on a page that cannot be read.
+// TestBrokenPages: resources that may be on an unreadable page are not deleted.
 func TestBrokenPages(t *testing.T) {
 	_, other := newScript(t, map[string]string{"/rl2.xml": resourcesOf(1)})
 	for name, test := range map[string]struct{ href, second, want string }{
@@ -252,7 +252,8 @@ func TestOneBrokenList(t *testing.T) {
 	}
 }
 
-// TestOneBrokenChangeList applies the changes of the other ones, and reads all again.
+// TestOneBrokenChangeList applies the changes of the other lists, and reads all of them
+// again.
 func TestOneBrokenChangeList(t *testing.T) {
 	index := openIndex + `<rs:md capability="changelist" from="2025-01-01T00:00:00Z"/><sitemap><loc>BASE/chl1.xml</loc></sitemap><sitemap><loc>BASE/chl2.xml</loc></sitemap></sitemapindex>`
 	s, url := newScript(t, lists(map[string]string{

@@ -77,7 +77,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// FuzzOf wants of any URI a path that stays inside the copy, and beside the state.
+// FuzzOf: each URI gets a path inside the copy and outside of its state.
 func FuzzOf(f *testing.F) {
 	for _, uri := range []string{"https://example.org/a/b?c", "https://example.org/%2e%2e/%5c/..\\x", "https://example.org/.resourcesync/x", "file:///etc/passwd", "https://a/b\x00c", "//", "https://../x", "https://.resourcesync/x"} {
 		f.Add(uri)

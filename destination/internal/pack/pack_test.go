@@ -42,7 +42,7 @@ func read(p *Package, path string) (string, error) {
 	return string(text), err
 }
 
-// TestOpen reads entries by the paths that manifests have, whatever the names look like.
+// TestOpen reads entries by the paths in manifests, for all forms of names.
 func TestOpen(t *testing.T) {
 	b := archive(t, func(w *zip.Writer) {
 		for _, name := range []string{"manifest.xml", "a/b", "./c", "/d", `e\f`, "../../etc/passwd", ".hidden", "a/"} {
@@ -68,7 +68,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestHostile refuses what would cost too much, or cannot be read.
+// TestHostile refuses entries that are unreadable or too expensive.
 func TestHostile(t *testing.T) {
 	patched := func(b []byte, signature string, at int, value ...byte) []byte {
 		b = bytes.Clone(b)
@@ -109,7 +109,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestDirectory holds the memory for directories that have, or announce, too many entries.
+// TestDirectory checks the memory for directories that have, or announce, too many
+// entries.
 func TestDirectory(t *testing.T) {
 	header := make([]byte, 46)
 	copy(header, headerSignature)
@@ -153,7 +154,7 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// TestLargest opens a package with as many entries as are allowed.
+// TestLargest opens a package with the maximum number of entries.
 func TestLargest(t *testing.T) {
 	b := archive(t, func(w *zip.Writer) {
 		for i := range 70_000 { // more than a directory without ZIP64 can count

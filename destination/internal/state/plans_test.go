@@ -16,7 +16,7 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// small are the tables whose sizes do not grow with what a Source lists.
+// small are the tables whose sizes do not grow with the lists of a Source.
 var small = []string{"mirror", "sets", "moved", "pause", "placing", "package", "subscription", "json_each", "CONSTANT"}
 
 // scans are the operations that may read a whole table, with the reasons.
@@ -111,7 +111,7 @@ func plan(t *testing.T, s *State, sql string) (steps []string) {
 // A step that names no index reads the whole table, also if it says that it searches for the greatest value.
 var whole = regexp.MustCompile(`^SCAN (\w+)|^SEARCH (\w+)$`)
 
-// defect returns what is wrong with a step of a plan, or "", and the operations that may have it.
+// defect returns the defect of a step of a plan, or "", and the operations that may have it.
 func defect(step string) (what string, excuses map[string]string) {
 	switch m := whole.FindStringSubmatch(step); {
 	case m != nil && !slices.Contains(small, m[1]+m[2]), strings.Contains(step, "AUTOMATIC"):
@@ -122,7 +122,7 @@ func defect(step string) (what string, excuses map[string]string) {
 	return "", nil
 }
 
-// A statement is one that an operation of the package has run.
+// A statement is a statement that an operation of the package has run.
 type statement struct{ operation, sql string }
 
 // A record has the statements that have been run, and the lines of the source.
@@ -152,10 +152,10 @@ func (r *record) note(sql string) {
 	}
 }
 
-// method matches the name of a method, also that of a function in it.
+// method matches the name of a method, including the method of a function literal.
 var method = regexp.MustCompile(`\)\.(\w+)`)
 
-// checkSites fails for each call that runs a statement and is at none of the recorded lines.
+// checkSites fails for each call that runs a statement but was never recorded.
 func (r *record) checkSites(t *testing.T) {
 	t.Helper()
 	files, err := filepath.Glob("*.go")

@@ -16,7 +16,7 @@ const (
 	room   = 1 << 30
 )
 
-// fromScript returns the path of a state that a script makes.
+// fromScript returns the path of a state that a script creates.
 func fromScript(t *testing.T, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "state.db")
@@ -66,7 +66,7 @@ func (s *State) tables(t *testing.T) (all []string) {
 }
 
 // TestUpgrade: a state of version 2 has the schema of a new state after it has been opened, and
-// keeps what it knows. All lists are read again.
+// keeps its data. All lists are read again.
 func TestUpgrade(t *testing.T) {
 	s := open(t, released(t, "version2.sql"))
 	if got, want := s.tables(t), open(t, filepath.Join(t.TempDir(), "state.db")).tables(t); !slices.Equal(got, want) {
@@ -92,7 +92,7 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// TestOtherVersion: states of other versions stay as they are, and the error says what to do.
+// TestOtherVersion: states of other versions are not changed, and the error says what to do.
 func TestOtherVersion(t *testing.T) {
 	for script, want := range map[string]string{
 		"PRAGMA user_version = 1":    "begin a new copy",

@@ -8,8 +8,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/fetch"
 )
 
-// workload runs all statements of the package. What they find does not matter, as far as it does not
-// determine which statements are run.
+// workload runs all statements of the package. Their results matter only if they determine which
+// statements are run.
 func workload(t *testing.T, s *State) {
 	ctx, now := t.Context(), time.Now().UTC()
 	must := func(err error) {
