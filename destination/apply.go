@@ -152,7 +152,7 @@ func (l *line) first(ctx context.Context) (*task, error) {
 	return l.tasks[0], nil
 }
 
-// pop takes away the first task, which has been finished.
+// pop removes the first task, which has been finished.
 func (l *line) pop() {
 	t := l.tasks[0]
 	t.discard()

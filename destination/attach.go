@@ -113,7 +113,8 @@ func (r *run) attach(ctx context.Context, set tree.Set, capability resourcesync.
 	return err
 }
 
-// A localError is one of the state, the Sink or the disk: not one of a dump.
+// A localError is an error of the state, the Sink or the disk, as opposed to one of a
+// dump.
 type localError struct{ error }
 
 func (e *localError) Unwrap() error { return e.error }

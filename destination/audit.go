@@ -142,7 +142,7 @@ func (a *audit) rest(ctx context.Context) error {
 	})
 }
 
-// goneSets adds to the report what the last Sync has held.
+// goneSets adds the deletions that the last Sync has held to the report.
 func (a *audit) goneSets() error {
 	gone, err := a.state.GoneSets()
 	if err != nil {

@@ -1,7 +1,7 @@
 package destination
 
-// An AuditReport is the result of [Destination.Audit]. Each resource is counted once, as Damaged
-// rather than as anything else. Each count has the URIs of some of the first resources.
+// An AuditReport is the result of [Destination.Audit]. Each resource is counted once, and as
+// Damaged if it is. Each count has the URIs of some of the first resources.
 type AuditReport struct {
 	// Listed is the number of entries of the Resource Lists, and Same the number of resources
 	// whose version in the copy is the version at the Source.
@@ -13,9 +13,9 @@ type AuditReport struct {
 	Extra   Found `json:"extra"`   // the copy has them, the Source does not list them
 	Damaged Found `json:"damaged"` // the Sink has other content than it was given, or none
 
-	// Undecided is the number of resources that the next Sync has to ask for, because the
+	// Undecided is the number of resources that the next Sync has to request, because the
 	// documents do not say which version is the current one: the Resource Lists and the Change
-	// Lists contradict each other, and the last Sync has not asked for the resource; or only the
+	// Lists contradict each other, and the last Sync has not requested the resource; or only the
 	// times of an entry differ, although the copy was requested after them.
 	Undecided int64 `json:"undecided,omitempty"`
 

@@ -23,19 +23,19 @@ const (
 	// auditsFolder is the folder of requests for audits, beside the state.
 	auditsFolder = "audits"
 
-	// Requests end with one of these: for an audit that has not begun, that runs, and that has
-	// ended, with its report.
+	// Requests have one of these endings: for an audit that has not begun, that is running,
+	// and that has ended, with its report.
 	requestSuffix, runningSuffix, reportSuffix = ".request", ".running", ".report"
 
-	// lookEvery is the interval at which Follow looks for requests, and awaitEvery that at which
-	// a request looks for its report.
+	// lookEvery is the interval at which Follow looks for requests, and awaitEvery the interval
+	// at which a request looks for its report.
 	lookEvery  = 5 * time.Second
 	awaitEvery = 200 * time.Millisecond
 )
 
 // An AuditRequest asks the process that follows a Source for an audit of its copy. It is answered
 // within seconds, and the audit then runs in that process. Changes that arrive meanwhile wait, and
-// what the audit has found is repaired at once after it.
+// the findings of the audit are repaired right after it.
 type AuditRequest struct{ path string }
 
 // An auditAnswer is the report of a requested audit.
@@ -67,7 +67,8 @@ func (r *AuditRequest) renew() error {
 }
 
 // Await returns the report, or the error of ctx if it ends before. Then it can be called again. A
-// process that has ended answers no request, so try from time to time whether [New] succeeds.
+// process that has ended does not answer requests, so call [New] from time to time to see whether
+// it succeeds.
 func (r *AuditRequest) Await(ctx context.Context) (*AuditReport, error) {
 	ticker := time.NewTicker(awaitEvery)
 	defer ticker.Stop()

@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// maxNotification is the maximum size, in bytes, of a notification that is kept. Of a
-	// larger one, up to maxDelivery bytes are read to verify it, and the Change List has its
-	// changes.
+	// maxNotification is the maximum size, in bytes, of a notification that is kept. A
+	// larger one, of up to maxDelivery bytes, is read only to verify it; the Change List has
+	// its changes.
 	maxNotification = 4 << 20
 	maxDelivery     = 64 << 20
 
@@ -119,8 +119,8 @@ func signature(header, secret string) (mac hash.Hash, want []byte, err error) {
 	return hmac.New(algorithm, []byte(secret)), want, nil
 }
 
-// readDelivery reads the body of a delivery into mac. Of a body of more than maxNotification
-// bytes, it returns none, and whole is false.
+// readDelivery reads the body of a delivery into mac. If the body has more than
+// maxNotification bytes, it returns nil, and whole is false.
 func readDelivery(w http.ResponseWriter, r *http.Request, mac io.Writer) (body []byte, whole bool, err error) {
 	http.NewResponseController(w).SetReadDeadline(time.Now().Add(deliveryTime))
 	in := io.TeeReader(http.MaxBytesReader(w, r.Body, maxDelivery), mac)

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An os.Root makes several calls of the system for each folder of a name, and an os.File some
-// more to learn that a file cannot be polled. That is most of the time for a small file, so
-// files are made, opened and moved directly. Symbolic links are not followed. What is not possible
-// this way is left to it, and it has the better errors.
+// An os.Root makes several system calls for each folder of a name, and an os.File some more to
+// learn that a file cannot be polled. They take most of the time for a small file, so files are
+// created, opened and moved directly. Symbolic links are not followed. Where this fails, the
+// os.Root is used, which also has the better errors.
 
 // openAt opens a file or folder.
 func (f *Folder) openAt(name string, flags uint64) (fd int, err error) {
@@ -37,7 +37,7 @@ func (f *Folder) open(name string) (io.ReadCloser, error) {
 	return &contentFile{fd, name}, nil
 }
 
-// storeText makes a temporary file with text, and writes it to disk.
+// storeText creates a temporary file with text, and writes it to disk.
 func (f *Folder) storeText(temp string, text []byte, modified time.Time) error {
 	fd, err := unix.Openat(int(f.tempDir.Fd()), temp, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_CLOEXEC|unix.O_LARGEFILE|unix.O_NOFOLLOW, 0o666)
 	if err != nil {
@@ -61,7 +61,7 @@ func (f *Folder) storeText(temp string, text []byte, modified time.Time) error {
 	return nil
 }
 
-// uninterrupted repeats a call of the system that a signal interrupts.
+// uninterrupted repeats a system call that a signal interrupts.
 func uninterrupted(call func() error) error {
 	for {
 		if err := call(); err != unix.EINTR {
@@ -107,7 +107,7 @@ func (f *placeFolder) close() {
 	}
 }
 
-// add puts a temporary file in a place where nothing is.
+// add moves a temporary file to a place that is free.
 func (p *places) add(temp, name string) error {
 	if fd, base, ok := p.in(name); ok {
 		switch unix.Renameat2(int(p.tempDir.Fd()), temp, fd, base, unix.RENAME_NOREPLACE) {
@@ -132,7 +132,7 @@ func (p *places) replace(temp, name string) error {
 	return p.replaceRoot(temp, name)
 }
 
-// checkFile returns an error if what is at the place of a copy cannot be one.
+// checkFile returns an error if the file at the place of a copy cannot be a copy.
 func (p *places) checkFile(name string) error {
 	if fd, base, ok := p.in(name); ok {
 		var info unix.Stat_t

@@ -10,7 +10,7 @@ import (
 // open opens a file of the folder.
 func (f *Folder) open(name string) (io.ReadCloser, error) { return f.openRoot(name) }
 
-// storeText makes a temporary file with text, and writes it to disk.
+// storeText creates a temporary file with text, and writes it to disk.
 func (f *Folder) storeText(temp string, text []byte, modified time.Time) error {
 	return f.storeRoot(temp, text, modified)
 }
@@ -28,11 +28,11 @@ type placeFolder struct{}
 
 func (placeFolder) close() {}
 
-// add puts a temporary file in a place where nothing is.
+// add moves a temporary file to a place that is free.
 func (p *places) add(temp, name string) error { return p.addRoot(temp, name) }
 
 // replace puts a temporary file in the place of a copy.
 func (p *places) replace(temp, name string) error { return p.replaceRoot(temp, name) }
 
-// checkFile returns an error if what is at the place of a copy cannot be one.
+// checkFile returns an error if the file at the place of a copy cannot be a copy.
 func (p *places) checkFile(name string) error { return p.checkFileRoot(name) }

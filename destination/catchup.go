@@ -27,9 +27,10 @@ func (r *run) compare(ctx context.Context, set tree.Set, st *state.Set) (failed 
 	return errors.Join(failed, err)
 }
 
-// catchUp reads the changes after a baseline or after other changes. If they begin later than that, the
-// Source may have published both lists again meanwhile: then the Resource Lists are read again. Otherwise
-// only requests show what has become of resources that changed between the two and are not listed.
+// catchUp reads the changes after a baseline or after other changes. If they begin later than that,
+// the Source may have published both lists again meanwhile: then the Resource Lists are read again.
+// Otherwise, only requests show the state of resources that changed between the two and are not
+// listed.
 func (r *run) catchUp(ctx context.Context, set tree.Set, st *state.Set) (noted int64, err error) {
 	if !r.hasChanges(set) {
 		return 0, nil
@@ -64,7 +65,8 @@ func (r *run) catchUp(ctx context.Context, set tree.Set, st *state.Set) (noted i
 			}
 			continue
 		}
-		// The changes began before the Resource Lists were read again, so these show what was before.
+		// The changes began before the Resource Lists were read again, so the lists show all
+		// earlier ones.
 		covered := reading > 0 && (same || !began.IsZero() && st.Began.Equal(began))
 		again, err := r.isNewer(ctx, set, st, !covered)
 		if err != nil {
@@ -95,8 +97,8 @@ func (r *run) catchUp(ctx context.Context, set tree.Set, st *state.Set) (noted i
 	return noted + n, err
 }
 
-// isNewer reports whether a Resource List of a set, or a Resource Dump that takes its place, is another one than when all were read, or whether it can be
-// another one although it does not say so.
+// isNewer reports whether a Resource List of a set, or a Resource Dump in its place, differs from
+// the one that was read last, or may differ without saying so.
 func (r *run) isNewer(ctx context.Context, set tree.Set, st *state.Set, can bool) (bool, error) {
 	if st.Partial {
 		return false, nil
@@ -139,8 +141,8 @@ func (r *run) followChanges(ctx context.Context, set tree.Set) (noted int64, err
 	}
 	since, gap := st.Cursor, false
 	if r.compared[set.URI] {
-		// If the changes begin after the cursor now, the next run compares again. Of a Source whose clock is ahead, they
-		// always do.
+		// If the changes begin after the cursor now, the next run compares again. With a Source
+		// whose clock is ahead, they always do.
 		noted, gap, err = r.readChanges(ctx, set, &st)
 	} else {
 		noted, err = r.catchUp(ctx, set, &st)

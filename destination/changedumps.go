@@ -46,7 +46,8 @@ type dumpStart struct {
 	unit  time.Duration // in which from and the times of the packages so far seem to be written
 }
 
-// document reads when the changes of a dump or of an index of dumps begin. It reports whether its packages are to be read.
+// document reads the time at which the changes of a dump or of an index of dumps begin. It reports
+// whether its packages are to be read.
 func (s *dumpStart) document(p *page) (bool, error) {
 	if p.top {
 		known, err := s.state.Reading(s.set.URI, p.uri)
@@ -60,8 +61,8 @@ func (s *dumpStart) document(p *page) (bool, error) {
 		s.read(reading)
 		s.gap = s.begins(p, p.from)
 		s.from, s.unit = p.from, state.Precision(p.from)
-		// The dump shows that it goes back to the cursor if it still has all that it had. After a comparison, the
-		// Resource Lists show what was before.
+		// The dump goes back to the cursor if it still has all its former packages. After a
+		// comparison, the Resource Lists show the earlier state.
 		if known != nil {
 			s.doubt = s.st.Known && known.Lost()
 		} else {

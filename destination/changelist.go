@@ -163,7 +163,7 @@ func (l *listReader) touched(uri string) (bool, error) {
 	return l.state.IsStaged(l.set.URI, uri)
 }
 
-// order finds out in which order the times are.
+// order determines the order of the times.
 func (l *listReader) order(e *rsxml.Entry) {
 	t := e.Metadata.Datetime
 	if t.IsZero() {
@@ -236,8 +236,9 @@ func (l *listReader) restarted() bool {
 	return l.known.Lost() || l.repeatable(l.known)
 }
 
-// replaced reports whether a list has nothing that it had before, although its from is before the newest of that. It has lost
-// entries that it should have, or it began after that reading, and a clock was set back.
+// replaced reports whether a list lacks all its former entries, although its from is before the
+// newest of them. It has lost entries that it should have, or it began after that reading, and a
+// clock was set back.
 func (l *listReader) replaced() bool {
 	return l.st.Known && l.known != nil && !l.known.Shares() && l.from.Before(l.known.Newest)
 }
@@ -277,7 +278,8 @@ func (l *listReader) end(parts []rsxml.Entry) error {
 	}
 	if l.stale() {
 		l.outdated = true
-		// What it lacks was read before, and is not new when it comes back.
+		// The entries that it lacks were read before, and are not new when they come
+		// back.
 		l.reading.Keep(l.known)
 		l.reading.Date = l.known.Date
 	}

@@ -23,8 +23,8 @@ type changeReader struct {
 	closed map[string]time.Time // until of the documents that are closed, as their index says
 	noted  int64
 
-	// earliest is the beginning of the changes on the pages of a list, and gap is set if they
-	// begin after the cursor.
+	// earliest is the time since when the pages of a list have changes, and gap is set if
+	// that is after the cursor.
 	earliest time.Time
 	gap      bool
 
@@ -131,8 +131,9 @@ func (c *changeReader) known(uri string) (d state.Document, err error) {
 	return d, err
 }
 
-// finish compares what is staged, and moves the cursor. That is one transaction with the record of the documents:
-// otherwise a late notification could repeat a change whose deletion has been read already.
+// finish compares the staged entries, and moves the cursor, in one transaction with the record of
+// the documents: otherwise a late notification could repeat a change whose deletion has been read
+// already.
 func (c *changeReader) finish(ctx context.Context) error {
 	return c.flush(ctx, func() error {
 		c.st.Lag = max(c.st.Lag, c.lag)
@@ -212,7 +213,7 @@ func (c *changeReader) flush(ctx context.Context, end func() error) error {
 	})
 }
 
-// read records that a document has been read, when the changes that it has are noted.
+// read records that a document has been read, after its changes are noted.
 func (c *changeReader) read(r *state.Reading) {
 	c.seen[r.URI] = true
 	c.readings = append(c.readings, r)

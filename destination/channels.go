@@ -93,7 +93,8 @@ func (f *follower) listen(ctx context.Context, sets []tree.Set) error {
 	return nil
 }
 
-// key returns how a channel is followed. Its address is empty if it cannot be.
+// key returns the key of a channel. Its address is empty if the channel cannot be
+// followed.
 func (f *follower) key(ch *tree.Channel) channelKey {
 	if f.options.Callback != nil && ch.Topic != "" && (len(ch.Hubs) > 0 || ch.WebSocket == "") {
 		return channelKey{true, ch.Topic}

@@ -12,15 +12,15 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// Dumps supply content. What the Source has is decided by its Resource Lists and Change Lists,
-// and by the manifests of dumps only if it has no lists. So an old or broken dump costs time,
-// and never leaves an old state.
+// Dumps supply content. The Resource Lists and Change Lists decide which resources the Source
+// has; manifests of dumps do so only if there are no lists. So an old or broken dump costs
+// time, and never leaves an old state.
 
 const (
 	// minPackaged is the number of resources to copy from which manifests are read.
 	minPackaged = 32
 
-	// maxManifest is the maximum size of a manifest in a package, in bytes.
+	// maxManifest is the maximum size of the manifest of a package, in bytes.
 	maxManifest = 1 << 30
 )
 

@@ -37,7 +37,7 @@ type Folder struct {
 	done []operation // since the last Flush
 	temp int         // the number of temporary files since then
 
-	// temps is the folder of temporary files, or nil, and tempDir the same.
+	// temps is the folder of temporary files, or nil. tempDir is the same folder.
 	temps   *os.Root
 	tempDir *os.File
 
@@ -67,7 +67,7 @@ const (
 	maxWait = 256 << 10
 )
 
-// OpenFolder opens the folder name, and creates it if there is none. A folder with files
+// OpenFolder opens the folder name, and creates it if necessary. A folder with files
 // must be a copy already, so that no other files are lost.
 func OpenFolder(name string) (*Folder, error) { return openFolder(name, false, nil) }
 
@@ -153,7 +153,7 @@ func (f *Folder) Put(_ context.Context, c resourcesync.Change, content io.Reader
 	return nil
 }
 
-// openTemps opens the folder of temporary files, and makes it if there is none.
+// openTemps opens the folder of temporary files, and creates it if necessary.
 func (f *Folder) openTemps() (err error) {
 	if err := f.hook.Before("mkdir", tempFolder); err != nil {
 		return err
@@ -207,7 +207,7 @@ func (f *Folder) store(temp string, text []byte, modified time.Time) error {
 	return f.storeRoot(temp, nil, modified)
 }
 
-// storeRoot does what store does, on any system.
+// storeRoot is store on any system.
 func (f *Folder) storeRoot(temp string, text []byte, modified time.Time) error {
 	flags := os.O_RDWR
 	if text != nil {

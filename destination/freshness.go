@@ -11,7 +11,7 @@ import (
 // began. Then the changes in between may be in no document that a run has read.
 type freshness struct {
 	// lists is the time of the oldest answer with a Resource List, in the last reading, and part
-	// that of the oldest part which is older than its index. Both are zero if there is none.
+	// the time of the oldest part which is older than its index. Both are zero if there is none.
 	lists, part time.Time
 
 	begun map[string]beginning // the latest of each list of changes
@@ -22,8 +22,8 @@ type freshness struct {
 type beginning struct {
 	from time.Time // as the list states it
 
-	// by is when the changes had begun: when the unit in which from is written was over, or at the
-	// time of the first answer that had it.
+	// by is the time by which the changes had begun: the end of the unit in which from is written,
+	// or the time of the first response that had it.
 	by time.Time
 }
 

@@ -101,7 +101,7 @@ func (r *run) isDecisive(g state.GoneSet) bool {
 	return false
 }
 
-// judge returns the report of a set, as far as no request is needed.
+// judge returns the report of a set that can be made without a request.
 func (r *run) judge(g state.GoneSet, decisive bool) (GoneSet, error) {
 	n, err := r.state.Only(g.URI)
 	told := GoneSet{URI: g.URI, Resources: n}
@@ -120,7 +120,7 @@ func (r *run) judge(g state.GoneSet, decisive bool) (GoneSet, error) {
 }
 
 // isGone reports whether the Capability List of a set that the Source does not name is gone, or can
-// be read. Otherwise the reason says why that is not known.
+// be read. Otherwise, the reason says why that is unknown.
 func (r *run) isGone(ctx context.Context, uri string) (gone bool, reason string, err error) {
 	d, err := r.reader.Open(ctx, uri, fetch.Validators{})
 	if err == nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/fetch"
 )
 
-// A group is the changes that are flushed and recorded together. First, what is about to be stored
-// in new places or deleted is recorded; then the Sink does it; then the group is recorded. See [run.settle]
-// for a process that ends in between.
+// A group is the changes that are flushed and recorded together. First, the state records the new
+// places and the deletions; then the Sink carries them out; then the group is recorded. See
+// [run.settle] for a process that ends in between.
 type group struct {
 	*run
 	until    time.Time
@@ -37,7 +37,7 @@ type finished struct {
 	stored  bool
 	adopted bool // the copy has had the content before
 
-	// confirmed is set if the stored content is the one that the copy had.
+	// confirmed is set if the stored content equals the former content of the copy.
 	confirmed bool
 	failure   error
 }
@@ -104,15 +104,15 @@ func (g *group) finish(ctx context.Context, t *task) error {
 }
 
 // confirms reports whether t has requested the content that the copy has, because its entry cannot
-// show a change and the server has no validators. It is stored again all the same: a process
-// may have ended after it had stored another one.
+// show a change and the server has no validators. It is stored again nevertheless: a process may
+// have ended after it had stored other content.
 func (t *task) confirms() bool {
 	return t.Known && t.Change.Resource.LastModified.Equal(t.Have.LastMod) && !t.Change.Datetime.After(t.Have.Datetime) &&
 		digest.Agree(t.Have.Hashes, t.content.Hashes)
 }
 
-// delete deletes the copy of a resource, if there is one. What is in its place otherwise belongs
-// to others.
+// delete deletes the copy of a resource, if there is one. Any other file in its place belongs to
+// others.
 func (g *group) delete(ctx context.Context, t *task) error {
 	if t.Known {
 		t.Change.Resource.Key = t.Have.Path

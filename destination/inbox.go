@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// inboxBytes is the maximum size of the notifications that wait. Of more, the Change List
-	// has the changes.
+	// inboxBytes is the maximum size of the notifications that wait. The Change List has the
+	// changes of others.
 	inboxBytes = 16 << 20
 
 	// headBytes is the memory that a notification takes besides its body.
@@ -21,7 +21,7 @@ type notification struct {
 	body []byte
 }
 
-// An inbox has the notifications that have been received and not been read.
+// An inbox has the received notifications that have not been read.
 type inbox struct {
 	news chan struct{} // has a token when there are any
 
@@ -48,7 +48,8 @@ func (b *inbox) put(n notification) {
 	background.Signal(b.news)
 }
 
-// miss records that notifications of a channel may have been missed, or have been.
+// miss records that notifications of a channel may have been missed or, if sure, have
+// been missed.
 func (b *inbox) miss(key channelKey, sure bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -27,7 +27,7 @@ const (
 	// Index is the name of the copy of a URI that ends with a slash.
 	Index = "index.html"
 
-	// State is the name of the folder at the top that no copy is in.
+	// State is the name of the folder at the top that contains no copies.
 	State = ".resourcesync"
 
 	// Other is the folder at the top for copies with derived names.

@@ -1,6 +1,7 @@
 // Package pack reads the packages of dumps: ZIP files from a Source that is not trusted.
 // The names in a package are compared with the names in its manifest, and are never used as
-// paths of files. Limits apply to what a package can make its reader hold or unpack.
+// paths of files. Limits bound the memory and the content that a package can cost its
+// reader.
 package pack
 
 import (
@@ -74,8 +75,8 @@ func Open(r io.ReaderAt, size int64) (*Package, error) {
 	return p, nil
 }
 
-// name returns a name as packages should write it. Some write a leading slash or "./", or
-// the backslashes of Windows.
+// name returns a name in the form that packages should use. Some have a leading slash or
+// "./", or the backslashes of Windows.
 func name(s string) string {
 	s = strings.ReplaceAll(s, `\`, "/")
 	for strings.HasPrefix(s, "./") || strings.HasPrefix(s, "/") {
@@ -84,9 +85,9 @@ func name(s string) string {
 	return s
 }
 
-// Open opens the entry that a manifest names by its path. If there are several, it is the
-// first one. Reading fails at the end if the content does not have the stated length and
-// checksum.
+// Open opens the entry that a manifest names by its path. If there are several, it opens
+// the first one. Reading fails at the end if the content does not have the stated length
+// and checksum.
 func (p *Package) Open(path string) (io.ReadCloser, error) {
 	path = name(path)
 	i, found := slices.BinarySearchFunc(p.files, path, func(f *zip.File, path string) int { return cmp.Compare(name(f.Name), path) })
@@ -103,8 +104,9 @@ func (p *Package) Open(path string) (io.ReadCloser, error) {
 	return f.Open()
 }
 
-// A directory is a package whose central directory is read within limits. It looks at the
-// very bytes that are parsed, so no package can look small to it and large to the parser.
+// A directory is a package whose central directory is read within limits. It checks
+// exactly the bytes that are parsed, so no package can look small to it and large to the
+// parser.
 type directory struct {
 	r    io.ReaderAt
 	done bool // the directory has been read

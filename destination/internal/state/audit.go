@@ -34,12 +34,14 @@ type Audit struct {
 	last  string   // the greatest URI that was compared
 }
 
-// A Comparison is how a resource of the copy compares with the documents of the Source.
+// A Comparison is the result of comparing a resource of the copy with the documents of
+// the Source.
 type Comparison int
 
-// The results of a comparison. Extra means that the Source has no such resource, Later that the copy
-// is newer than the Resource Lists or has rightly nothing, and Repeated that another entry of the
-// same resource has been compared. Undecided means that the next Sync asks the resource.
+// The results of a comparison. Extra means that the Source does not have the resource, Later that
+// the copy is newer than the Resource Lists or rightly lacks the resource, and Repeated that
+// another entry of the same resource has been compared. Undecided means that the next Sync requests
+// the resource.
 const (
 	Same Comparison = iota + 1
 	Missing

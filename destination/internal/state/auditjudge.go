@@ -153,8 +153,8 @@ func (a *Audit) judge(at time.Time, p *Pending, w *Staged, m *Member) (Compariso
 	return a.s.repair(p, m)
 }
 
-// isBefore reports whether the copy certainly is older than a change that the last Sync has not read, although the entry
-// of a Resource List need not show that.
+// isBefore reports whether the copy certainly is older than a change that the last Sync has not
+// read, although the entry of a Resource List may not show that.
 func (m *Member) isBefore(w *Staged, entry *resourcesync.Change) bool {
 	t := w.Change.Datetime
 	if w.isDeletion() || w.Unsure != DoubtNone || w.Age == AgeKnown || !t.After(m.Datetime) || t.After(w.Date) || m.requestedAfter(t) {

@@ -7,7 +7,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/digest"
 )
 
-// A verdict is how a change relates to the recorded state of its resource.
+// A verdict is the relation of a change to the recorded state of its resource.
 type verdict int
 
 const (
@@ -257,8 +257,8 @@ func (s *State) doubt(k *knowledge) (bool, error) {
 	return true, s.exec("UPDATE pending SET doubt = ?, package = 0, attempts = 0 WHERE seq = ?", DoubtDeletion, k.row.seq)
 }
 
-// askAgain makes a question be asked before the next run if it has been answered by 404 or 410: the resource may be there
-// again.
+// askAgain repeats a question before the next run if it has been answered by 404 or 410: the
+// resource may exist again.
 func (s *State) askAgain(k *knowledge) (bool, error) {
 	err := s.exec("UPDATE pending SET seq = (SELECT max(seq) + 1 FROM pending) WHERE seq = ? AND gone > 0", k.row.seq)
 	return s.conn.Changes() > 0, err
