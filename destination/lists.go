@@ -28,7 +28,7 @@ type baseline struct {
 	reading int   // the number of the current one
 	first   int64 // the baseline of the first one: each has its own
 
-	// unreadable is set if a list has an entry whose URI cannot be read. It can belong to any
+	// unreadable is set if a list has an entry with an unreadable URI. It can belong to any
 	// resource, so no resource counts as absent.
 	unreadable bool
 }
@@ -100,15 +100,17 @@ func (b *baseline) read(ctx context.Context) (failed, err error) {
 	return b.lists.failed, err
 }
 
-// complete records as of when the lists with the page p are complete: the time of the earliest one.
+// complete records the time as of which the lists with the page p are complete: the time of the
+// earliest one.
 func (b *baseline) complete(p *page) {
 	if !b.begun || p.at.Before(b.at) {
 		b.begun, b.at = true, p.at
 	}
 }
 
-// finish notes the deletions, unless they are too many, and records that the set is known. A resource that only an
-// earlier reading has found is asked for: it has moved between two lists, or a cache has sent an old one.
+// finish notes the deletions, unless they are too many, and records that the set is known. A
+// resource that only an earlier reading has found is requested: it has moved between two lists, or
+// a cache has sent an old one.
 func (b *baseline) finish() error {
 	if err := b.state.Inherit(b.set.URI, b.first, b.at); err != nil {
 		return err
@@ -149,8 +151,8 @@ func (b *baseline) finish() error {
 	return b.state.SaveSet(*b.st)
 }
 
-// end records as of when the copy shows the lists. Entries do not show all changes, so those since the last
-// reading of changes are read even so: the cursor does not move past them.
+// end records the time as of which the copy shows the lists. Entries do not show all changes, so
+// the changes since the last reading are read in any case: the cursor does not move past them.
 func (b *baseline) end() {
 	if !b.hasChanges(b.set) || b.st.Cursor.IsZero() || b.at.Before(b.st.Cursor) {
 		b.st.Cursor = b.at
@@ -158,7 +160,7 @@ func (b *baseline) end() {
 	b.st.Base, b.st.Known = b.at, true
 }
 
-// held returns why deletions are held.
+// held returns the reason why deletions are held.
 func (b *baseline) held() string {
 	if b.unreadable {
 		return "resources that the Source no longer lists are kept, because the lists have entries that cannot be read"

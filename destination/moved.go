@@ -23,7 +23,7 @@ const (
 
 // move continues the copy with a Source that has moved. A resource of the copy gets its present URI
 // when a document of the Source lists it. Resources that are no longer listed belong to the same
-// set as before, if the new URI of that is known.
+// set as before, if its new URI is known.
 func (r *run) move(ctx context.Context) (err error) {
 	before := r.state.Before()
 	if before == "" {
@@ -150,8 +150,8 @@ func (r *run) sampleList(ctx context.Context, uri string, moves []state.Move, li
 	return listed, known, parts, p.err
 }
 
-// movesTo returns how URIs can change when a Source moves: the part in which its URLs differ, and the
-// scheme and host.
+// movesTo returns the ways in which URIs can change when a Source moves: the part in which its URLs
+// differ, and the scheme and host.
 func movesTo(before, now string) []state.Move {
 	var moves []state.Move
 	a, b := before, now

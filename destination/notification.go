@@ -55,7 +55,7 @@ func (f *follower) noteOne(ctx context.Context, r *run, n notification) error {
 	return err
 }
 
-// addressees returns the sets of a channel that a notification is for. If several sets
+// addressees returns the sets of a channel that a notification concerns. If several sets
 // share the channel, it is the set that the notification links to. Without such a link, all
 // of them may have changed.
 func addressees(sets []string, d *tree.Document) []string {
@@ -65,15 +65,15 @@ func addressees(sets []string, d *tree.Document) []string {
 	return sets
 }
 
-// missed makes the Change Lists of the sets of a channel be read.
+// missed causes the Change Lists of the sets of a channel to be read.
 func (f *follower) missed(c *following) {
 	for _, uri := range c.sets() {
 		f.progress[uri].missed = true
 	}
 }
 
-// noteChanges notes the changes of a Change Notification. Late and repeated ones have nothing
-// after the cursor, or what the copy has already.
+// noteChanges notes the changes of a Change Notification. Late and repeated ones have no
+// changes after the cursor, or changes that the copy already has.
 func (f *follower) noteChanges(ctx context.Context, r *run, p *progress, d *tree.Document) error {
 	st, err := r.state.Set(p.set.URI)
 	if err != nil || !st.Known { // the next Sync reads all
@@ -144,8 +144,8 @@ func (f *follower) noteDocuments(d *tree.Document, sets []string) error {
 	return nil
 }
 
-// fill reads the Change List of a set if changes have been missed. If the Change List has less
-// than the notifications, because a cache has an old one, it is read again later.
+// fill reads the Change List of a set if changes have been missed. If the Change List lacks
+// changes of the notifications, because a cache has an old one, it is read again later.
 func (f *follower) fill(ctx context.Context, r *run, p *progress) error {
 	if !p.missed || time.Now().Before(p.next) {
 		return nil // Follow calls again

@@ -10,8 +10,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/tree"
 )
 
-// restrict makes a new copy one of a single list, if Options.Only is set. Later, the state knows
-// that list: the meaning of a copy does not change.
+// restrict restricts a new copy to a single list, if Options.Only is set. The state records that
+// list, because the meaning of a copy does not change later.
 func (d *Destination) restrict(ctx context.Context) error {
 	only, isNew, err := d.state.OnlyList()
 	if err != nil {

@@ -100,7 +100,7 @@ func (p *packages) find(id int64) (*opened, error) {
 	return p.begin(known, fetch.Validators{}, true)
 }
 
-// worth reports whether to receive a package.
+// worth reports whether receiving a package saves requests.
 func (p *packages) worth(known *state.Package) (bool, error) {
 	n, bytes, err := p.state.Contained(known.ID)
 	if err != nil || p.options.Dumps == DumpsAlways {
@@ -255,7 +255,8 @@ func (o *opened) read(ctx context.Context, folder fetch.Folder, t *task, want fe
 	return c, err
 }
 
-// date returns the time as of which the package has its contents, as far as its answer says.
+// date returns the time as of which the package has its contents, as far as its response
+// states it.
 func (o *opened) date() time.Time {
 	if modified, err := http.ParseTime(o.content.LastModified); err == nil && modified.Before(o.content.Date) {
 		return modified

@@ -16,7 +16,7 @@ const (
 	readBytes = 1 << 20
 )
 
-// A parser parses the entries of a document in a goroutine, ahead of those who use them.
+// A parser parses the entries of a document in a goroutine, ahead of its users.
 type parser struct {
 	batches chan []rsxml.Entry // closed at the end
 	err     error              // set then
@@ -81,7 +81,7 @@ func (p *parser) send(batch []rsxml.Entry) bool {
 	}
 }
 
-// weight returns about the number of bytes of an entry in memory.
+// weight returns the approximate number of bytes of an entry in memory.
 func weight(e *rsxml.Entry) int {
 	n := 512 + len(e.Loc) + len(e.Metadata.Type) + len(e.Metadata.Path) + weigh(e.Metadata.Hashes, e.Metadata.Attrs)
 	for i := range e.Links {

@@ -13,7 +13,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// places are where temporary files are moved to, during a Flush.
+// places are the targets of temporary files during a Flush.
 type places struct {
 	*Folder
 	known   map[string]error // what checkFolder has found
@@ -49,7 +49,7 @@ func (f *Folder) Flush(context.Context) error {
 	return errors.Join(append(foreign, group.Wait())...)
 }
 
-// move does op.
+// move carries out op.
 func (p *places) move(op operation) error {
 	if op.temp == "" {
 		return p.remove(op.name)
@@ -71,7 +71,7 @@ func (p *places) move(op operation) error {
 	return p.replace(op.temp, op.name)
 }
 
-// addRoot puts a temporary file in a place where nothing is, on any system.
+// addRoot moves a temporary file to a place that is free, on any system.
 func (f *Folder) addRoot(temp, name string) error {
 	temp = tempFolder + "/" + temp
 	err := f.root.Link(temp, name)
@@ -89,7 +89,8 @@ func (f *Folder) replaceRoot(temp, name string) error {
 	return f.root.Rename(tempFolder+"/"+temp, name)
 }
 
-// checkFileRoot returns an error if what is at the place of a copy cannot be one, on any system.
+// checkFileRoot returns an error if the file at the place of a copy cannot be a copy, on any
+// system.
 func (f *Folder) checkFileRoot(name string) error {
 	info, err := f.root.Lstat(name)
 	if err == nil && !info.Mode().IsRegular() {
@@ -101,7 +102,7 @@ func (f *Folder) checkFileRoot(name string) error {
 	return err
 }
 
-// foreign returns the error for what is at name.
+// foreign returns the error for the file at name.
 func (f *Folder) foreign(name string) error {
 	kind := "a file"
 	if info, err := f.root.Lstat(name); err == nil {
@@ -120,7 +121,7 @@ func (f *Folder) foreign(name string) error {
 // describe returns a path for people.
 func (f *Folder) describe(name string) string { return filepath.Join(f.name, filepath.FromSlash(name)) }
 
-// checkFolder returns nil if a folder and those above it are folders and no symbolic links,
+// checkFolder returns nil if a folder and its parents are folders and not symbolic links,
 // fs.ErrNotExist, or a ForeignError.
 func (p *places) checkFolder(folder string) error {
 	err, known := p.known[folder]
@@ -169,7 +170,7 @@ func (p *places) makeFolder(folder string) error {
 }
 
 // remove removes a copy, and the folders that it leaves empty if they have been made for copies.
-// What is not a file is not a copy.
+// Anything but a file is not a copy.
 func (p *places) remove(name string) error {
 	folder := path.Dir(name)
 	err := p.checkFolder(folder)

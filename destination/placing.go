@@ -22,7 +22,7 @@ func (g *group) freePath(uri string) (string, error) {
 	return path, nil
 }
 
-// shown returns what the copy has after the change of t.
+// shown returns the state of the copy after the change of t.
 func (t *task) shown(path string) *state.Resource {
 	res := &t.Change.Resource
 	have := &state.Resource{
@@ -56,7 +56,7 @@ func (g *group) placeNow(ctx context.Context) error {
 	return g.place(ctx)
 }
 
-// place records what is about to be stored or deleted.
+// place records the contents that are about to be stored or deleted.
 func (g *group) place(ctx context.Context) error {
 	if len(g.placing) == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/digest"
 )
 
-// openState opens the state. To rebuild it, one that is damaged is put aside before.
+// openState opens the state. To rebuild it, a damaged state is put aside first.
 func (d *Destination) openState(path string, maxState int64, with seams) error {
 	opened := func() (err error) {
 		if d.state, err = state.Open(path, d.source, d.options.Moved, maxState, with.hook); err != nil || !d.options.Rebuild {
@@ -42,7 +42,7 @@ type found struct {
 	hashes []resourcesync.Hash
 }
 
-// rebuilding is what a task finds while the state is rebuilt.
+// rebuilding has the findings of a task while the state is rebuilt.
 type rebuilding struct {
 	paths   []string // free ones that the copy can have
 	adopted *found   // has the content of the Source
@@ -88,7 +88,7 @@ func (t *task) adopt(ctx context.Context, r *run) (done bool, err error) {
 	return false, nil
 }
 
-// compare looks for the content that has been received in the copy.
+// compare looks for the received content in the copy.
 func (t *task) compare(r *run) error {
 	for _, f := range t.rebuild.unsure {
 		if digest.Agree(f.hashes, t.content.Hashes) {
@@ -108,7 +108,7 @@ func (t *task) differs(r *run) error {
 	return fmt.Errorf("%s has another content than the Source; move it elsewhere, or replace all such files with --replace", r.describe(t.rebuild.other))
 }
 
-// describe returns the name of what is at a path of the copy, for people.
+// describe returns the name of the file at a path of the copy, for people.
 func (d *Destination) describe(path string) string {
 	if folder, ok := d.sink.(*Folder); ok {
 		return folder.describe(path)

@@ -10,9 +10,9 @@ import (
 )
 
 // settle finds out which copies exist, if a process has ended, or the Sink or the state has failed,
-// after the Sink may have stored or deleted what was intended and before that was recorded. What has the
-// content that was to be stored is a copy, and so is what was to be deleted and still is the same.
-// Anything else belongs to others. It is called before anything is noted or applied.
+// between the storing or deleting of content by the Sink and the record of it. A file with the
+// intended content is a copy, and so is a file that was to be deleted and has not changed. Any
+// other file belongs to others. It is called before anything is noted or applied.
 func (d *Destination) settle(ctx context.Context) error {
 	if d.unflushed {
 		if err := d.prepare(ctx); err != nil {
@@ -74,7 +74,7 @@ func (d *Destination) settle(ctx context.Context) error {
 	return err
 }
 
-// identify returns the identities of what is at the paths of those intents that delete.
+// identify returns the identities of the files at the paths of deletions.
 func (d *Destination) identify(ctx context.Context, intents []state.Intent) ([]string, error) {
 	var keys []string
 	for _, i := range intents {
@@ -93,7 +93,7 @@ func (d *Destination) identify(ctx context.Context, intents []state.Intent) ([]s
 	return identities, nil
 }
 
-// prepare discards what the Sink has not flushed.
+// prepare discards changes that the Sink has not flushed.
 func (d *Destination) prepare(ctx context.Context) error {
 	if p, ok := d.sink.(Preparer); ok {
 		if err := p.Prepare(ctx, d.folders); err != nil {

@@ -26,7 +26,7 @@ type Sink interface {
 	// and verified. It is an *os.File if it is large; Put may rename that file.
 	//
 	// If the type of the change is Created, nothing at the Key belongs to the copy. A Sink
-	// to whose place others write, too, must not replace what is there, and returns a
+	// whose storage others write to as well must not replace their files, and returns a
 	// [ForeignError].
 	Put(ctx context.Context, c resourcesync.Change, content io.Reader) error
 
@@ -35,11 +35,11 @@ type Sink interface {
 }
 
 // A Flusher is a Sink that stores changes in groups: Put and Delete only prepare them, and nothing
-// changes at their Keys before Flush. That is faster, because the Destination records a group
-// at once.
+// changes at their Keys before Flush. That is faster, because the Destination records a group at
+// once.
 //
-// If the error of Flush has ForeignErrors only, joined by [errors.Join], the other changes are
-// stored. After any other error, all changes since the last Flush are repeated.
+// If Flush returns only ForeignErrors, joined by [errors.Join], the other changes are stored.
+// After any other error, all changes since the last Flush are repeated.
 type Flusher interface {
 	Flush(ctx context.Context) error
 }
@@ -68,8 +68,8 @@ type Forgetter interface {
 
 // A Preparer is a Sink that needs to know when it is used. A Destination calls Prepare before any
 // other method, when no other process uses the copy, and after failures. Changes that have not
-// been flushed then are discarded, and so is what an earlier process has left behind. The folders
-// are the same in all calls.
+// been flushed then are discarded, and so is anything that an earlier process has left behind.
+// The folders are the same in all calls.
 type Preparer interface {
 	Prepare(ctx context.Context, folders FolderLog) error
 }

@@ -29,7 +29,7 @@ type socket struct {
 	messages  chan struct{} // limits the messages that are received at a time
 }
 
-// run receives notifications until ctx ends, and connects again whenever the connection ends.
+// run receives notifications until ctx ends, and reconnects when a connection ends.
 func (s *socket) run(ctx context.Context) {
 	wait := retry.Policy{First: time.Second, Max: 5 * time.Minute}
 	for failures := 0; ; {

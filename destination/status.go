@@ -194,8 +194,8 @@ func (ch *channel) opened(expires, next time.Time) {
 	})
 }
 
-// failed records why the channel could not be opened, or was closed. A subscription stays until its
-// lease ends, even if it could not be renewed.
+// failed records the reason why the channel could not be opened, or was closed. A subscription
+// stays until its lease ends, even if it could not be renewed.
 func (ch *channel) failed(reason string, next time.Time) {
 	ch.watch.note(ch.key, func(s *ChannelStatus) {
 		s.Error, s.Next = sparse.Clip(reason), next

@@ -63,7 +63,7 @@ type event struct {
 	reason string
 }
 
-// newSubscription returns the record of a subscription for topic whose callback is below
+// newSubscription returns the record of a subscription to topic whose callback is below
 // base.
 func newSubscription(topic, base string) state.Subscription {
 	return state.Subscription{Topic: topic, Callback: base + rand.Text(), Secret: rand.Text()}
@@ -75,7 +75,7 @@ func (s *subscription) wants() (mode, topic string) {
 	return s.mode, s.topic
 }
 
-// tell replaces the event that run has not received.
+// tell replaces the event that run has not yet received.
 func (s *subscription) tell(e event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -172,7 +172,7 @@ func (r *run) followSets(ctx context.Context, sets *[]tree.Set) (noted int64, fa
 	return noted, failed
 }
 
-// setsAre tells the state the sets of the Source.
+// setsAre records the sets of the Source in the state.
 func (r *run) setsAre(sets []tree.Set) {
 	uris := make([]string, len(sets))
 	for i, set := range sets {

@@ -85,8 +85,8 @@ func (t *task) start(ctx context.Context, l *line) (err error) {
 	return nil
 }
 
-// checkPlace returns a ForeignError if something is in the way of a copy, so that its content is not
-// requested in vain by each run.
+// checkPlace returns a ForeignError if a foreign file is in the way of a copy, so that its content
+// is not requested in vain by each run.
 func (r *run) checkPlace(ctx context.Context, t *task) error {
 	verifier, ok := r.sink.(Verifier)
 	if !ok {

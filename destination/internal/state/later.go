@@ -11,8 +11,8 @@ import (
 // due is the condition of a pending change that needs no request before a time that has not come.
 const due = "(later <= ? OR change = 'deleted')"
 
-// Delayed records that a server wants no request for a resource before a time. As after a
-// failure, the change stays pending behind all others.
+// Delayed records that a server has asked not to request a resource before a time. As
+// after a failure, the change stays pending behind all others.
 func (s *State) Delayed(seq int64, failure error, until time.Time) error {
 	return s.exec("UPDATE pending SET error = ?, package = 0, later = ?, seq = (SELECT max(seq) + 1 FROM pending) WHERE seq = ?", failure.Error(), nanos(until), seq)
 }

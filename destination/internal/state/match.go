@@ -7,7 +7,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/digest"
 )
 
-// A match is what an entry says about a copy.
+// A match is the result of comparing an entry with a copy.
 type match int
 
 const (
@@ -83,13 +83,13 @@ func (r *Resource) follows(p *Staged) bool {
 	return !c.Resource.LastModified.Before(c.Datetime)
 }
 
-// predates reports whether a copy may have been requested before a change that is not a deletion: the clocks of
-// changes and answers can differ by MaxMargin.
+// predates reports whether a copy may have been requested before a change that is not a deletion.
+// The clocks of changes and responses can differ by MaxMargin.
 func (r *Resource) predates(p *Staged) bool {
 	return p.Change.Type != resourcesync.Deleted && r.Asked.Before(p.Change.Datetime.Add(MaxMargin))
 }
 
-// isAsOf reports whether the last known change of r is one at the time of c.
+// isAsOf reports whether the last known change of r has the time of c.
 func (r *Resource) isAsOf(c *resourcesync.Change) bool {
 	return !c.Datetime.IsZero() && c.Datetime.Equal(r.Datetime)
 }

@@ -12,7 +12,7 @@ import (
 // A resource that several sets have belongs to one of them. The others are in the table also:
 // when the first one deletes the resource, it belongs to another one, and stays.
 
-// SetsAre sets the URIs of the sets that the Source has now. A resource of any other set
+// SetsAre sets the URIs of the current sets of the Source. A resource of any other set
 // belongs to the next set that lists it.
 func (s *State) SetsAre(uris []string) { s.sets = uris }
 
@@ -140,8 +140,8 @@ func (s *State) joinBy(in *Set, p *Staged, k *knowledge) error {
 	return s.join(&p.Pending, k)
 }
 
-// delete decides what a deletion in the set of p means for a resource that other sets can have. If
-// it means nothing for the copy, over is true. asked means that it is a question now.
+// delete determines the effect of a deletion in the set of p on a resource that other sets can
+// have. If it does not affect the copy, over is true. asked means that it is now a question.
 func (s *State) delete(p *Pending, k *knowledge) (over, asked bool, err error) {
 	owner := k.owner()
 	switch {
@@ -243,7 +243,8 @@ func (s *State) inheritIn(table, condition string, args ...any) error {
 		WHERE `+condition+" AND uri IN (SELECT uri FROM also)", args...)
 }
 
-// shareLess forgets that other sets have what belongs to them now, where a condition holds.
+// shareLess removes other sets from the shares of resources that belong to them now, where
+// a condition holds.
 func (s *State) shareLess(condition string, args ...any) error {
 	for _, table := range tables {
 		if err := s.exec("DELETE FROM also WHERE "+condition+"EXISTS (SELECT 1 FROM "+table+" t WHERE t.uri = also.uri AND t.sets = also.sets)", args...); err != nil {

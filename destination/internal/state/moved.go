@@ -8,7 +8,7 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// A Move is that the URIs of resources with a prefix have got another one.
+// A Move states that the URIs with a prefix have got another prefix.
 type Move struct{ Old, New string }
 
 // An OtherSourceError means that the state belongs to another Source.
@@ -128,8 +128,8 @@ func (s *State) moved(uri string, moves []Move) (former string, r Resource, ok b
 	return "", r, false, nil
 }
 
-// find returns the member of the copy for uri. One that the copy has under a former URI gets this one.
-// Its validators do not come from the present server.
+// find returns the member of the copy for uri. A member under a former URI gets this URI. Its
+// validators do not come from the current server.
 func (s *State) find(uri string) (r Resource, ok bool, err error) {
 	if r, ok, err = s.Resource(uri); ok || err != nil || len(s.moves) == 0 {
 		return r, ok, err

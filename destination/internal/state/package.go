@@ -31,8 +31,8 @@ func (p *Pending) In(in *Package, path string) {
 	}
 }
 
-// SavePackage stores a package, and sets its ID. That is not the ID of an earlier one, which may
-// be open.
+// SavePackage stores a package, and sets its ID, which differs from the IDs of earlier ones,
+// because these may be open.
 func (s *State) SavePackage(p *Package) error {
 	return s.query(`INSERT INTO package (id, uri, length, entries, baseline, at) VALUES (1 + max(?5, (SELECT coalesce(max(id), 0) FROM package)), ?1, ?2, ?3, ?4, ?6)
 		ON CONFLICT (uri) DO UPDATE SET length = ?2, entries = ?3, baseline = ?4, at = ?6 RETURNING id`, func(row *sqlite.Stmt) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/fetch"
 )
 
-// A Pending change has been noted and not been applied.
+// A Pending change has been noted but not applied.
 type Pending struct {
 	Seq      int64
 	Set      string // the URI of the set
@@ -36,8 +36,9 @@ type Pending struct {
 	Known bool
 }
 
-// A Doubt is why a pending change is a question. If a document says that the resource is deleted, it
-// is after one answer of 404 or 410; the next runs ask again. Otherwise it needs two.
+// A Doubt is the reason why a pending change is a question. If a document says that the resource is
+// deleted, one answer of 404 or 410 confirms it; the next runs ask again. Otherwise, it takes two
+// answers.
 type Doubt int64
 
 // The doubts about a change.
@@ -112,8 +113,9 @@ func (s *State) Note(p *Pending) (noted bool, err error) {
 	return s.put(p, &k.row, k.waiting)
 }
 
-// isAhead reports whether a Resource List can show a later version than that after a change, although its at is before
-// the change: its snapshot is later than at, by MaxMargin at most or as its lastmod shows.
+// isAhead reports whether a Resource List can show a later version than the one after a change,
+// although its at is before the change: its snapshot is later than at, by MaxMargin at most or as
+// its lastmod shows.
 func isAhead(p *Pending, changed time.Time) bool {
 	return !changed.After(p.At.Add(MaxMargin)) || p.Change.Resource.LastModified.After(changed)
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/destination/internal/localname"
 )
 
-// An Intent is that content is about to be stored at a path where the copy has nothing, or that a
-// copy is about to be deleted. It is recorded before the act, so that after a crash the copy knows
-// which file is its own.
+// An Intent announces that content is about to be stored at a path where the copy has nothing, or
+// that a copy is about to be deleted. It is recorded before the act, so that after a crash the
+// state shows which files belong to the copy.
 type Intent struct {
 	URI, Path string
 	Set, List string
@@ -25,7 +25,7 @@ type Intent struct {
 	Identity string // of what is deleted
 }
 
-// Place records what is about to be stored or deleted, and also on disk. Placed ends it.
+// Place records intents, also on disk. Placed ends them.
 func (s *State) Place(ctx context.Context, intents []Intent) error {
 	text, err := json.Marshal(intents)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *State) pragma(setting string) error {
 	return sqlitex.ExecuteTransient(s.conn, "PRAGMA "+setting, nil)
 }
 
-// Placed ends all intents, in a transaction that records what has become of them.
+// Placed ends all intents, in a transaction that records their results.
 func (s *State) Placed() error {
 	if !s.unsure {
 		return nil
@@ -82,8 +82,8 @@ func (s *State) Unsettled() (intents []Intent, err error) {
 	return intents, err
 }
 
-// Own records that the content of an intent is stored. Which version the content is, its pending
-// change tells.
+// Own records that the content of an intent is stored. The pending change identifies the
+// version.
 func (s *State) Own(i *Intent) error {
 	return s.exec(`INSERT OR IGNORE INTO resource (uri, path, fold, sets, list, seen, datetime, lastmod, length, size, hashes, etag, modified)
 		VALUES (?, ?, ?, ?, ?, ?, 0, 0, ?, ?, ?, '', '')`,

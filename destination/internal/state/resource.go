@@ -8,7 +8,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/fetch"
 )
 
-// resourceColumns are those that readResource reads.
+// resourceColumns are the columns that readResource reads.
 const resourceColumns = "path, r.sets, r.list, r.seen, r.datetime, r.lastmod, r.length, size, r.hashes, etag, modified, asked, vague"
 
 // readResource reads a resource from the columns of row from a number on.

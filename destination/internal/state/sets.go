@@ -10,7 +10,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/guard"
 )
 
-// A Set is how far a set has been read.
+// A Set is the progress of reading a set.
 type Set struct {
 	URI string
 
@@ -68,7 +68,7 @@ func (s *State) Until() (time.Time, error) {
 	return fromNanos(n), err
 }
 
-// A Document is one that has been read completely.
+// A Document is a document that has been read completely.
 type Document struct {
 	fetch.Validators
 	At time.Time // as of when it is complete, if it is a Resource List that says so
