@@ -5,15 +5,15 @@ import (
 	"math/rand/v2"
 )
 
-// roll returns a random number that follows from the seed and from what it is for, not from the
-// order of the calls.
+// roll returns random numbers that are determined by the seed and a purpose, not by the order
+// of the calls.
 func (p *Params) roll(what string, n int) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(what))
 	return rand.New(rand.NewPCG(p.Seed, h.Sum64()+uint64(n)*0x9e3779b97f4a7c15))
 }
 
-// happens reports whether a fault with a rate hits something for the nth time.
+// happens reports whether a fault with a rate hits its target for the nth time.
 func (p *Params) happens(rate int, fault, what string, n int) bool {
 	return rate > 0 && p.roll(fault+" "+what, n).IntN(1000) < rate
 }

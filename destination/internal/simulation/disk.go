@@ -11,9 +11,9 @@ import (
 	"syscall"
 )
 
-// A process runs operations of the Destination until it ends or is killed. After a kill, it goes
-// on with a disk that nobody will see: that of the next process is as it was at the moment of
-// the kill.
+// A process runs operations of the Destination until it ends or is killed. After a kill, it
+// continues on a disk that nobody will see: the disk of the next process has the state at the
+// moment of the kill.
 type process struct {
 	w      *World
 	number int // of the operation
@@ -62,7 +62,7 @@ func (p *process) hook(operation, name string) error {
 		p.w.fire(plannedFault{what, nth, f})
 		return &fs.PathError{Op: operation, Path: name, Err: syscall.ENOSPC}
 	}
-	// The capacity is that of files: writes of several at once may exceed it, and the state, which
+	// The capacity applies to files. Several simultaneous writes may exceed it. The state, which
 	// does not count, must then be able to record their deletion.
 	if grows[operation] && operation != "commit" && p.w.Capacity > 0 && used(p.folder) >= p.w.Capacity {
 		return &fs.PathError{Op: operation, Path: name, Err: syscall.ENOSPC}
@@ -70,7 +70,7 @@ func (p *process) hook(operation, name string) error {
 	return nil
 }
 
-// diskFault returns what happens to an operation on the disk: "kill", "full" or nothing.
+// diskFault returns the fault of an operation on the disk: "kill", "full" or nothing.
 func (w *World) diskFault(operation, what string, nth int) fault {
 	if w.calm() {
 		return fault{}
@@ -116,7 +116,7 @@ func used(folder string) (n int) {
 }
 
 // snapshot copies the disk of a process that is killed. Other goroutines may be writing, as in a
-// process that is really killed.
+// real kill.
 func (w *World) snapshot(from string) {
 	w.mu.Lock()
 	w.copies++

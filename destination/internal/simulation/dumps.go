@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// A dump is one of a set of a foreign Source: a Resource Dump or a Change Dump, as of an earlier moment.
+// A dump is a dump of a set of a foreign Source: a Resource Dump or a Change Dump, as of an earlier
+// moment.
 type dump struct {
 	*foreign
 	base string
@@ -30,8 +31,9 @@ func (f *foreign) dumpEntries(base string) (s string) {
 	return s
 }
 
-// dumped returns the file of a dump at a moment, or nothing: the dump itself, a package such as
-// resourcedump-7-0.zip, the first one of the dump that shows 7 entries of the log, or a copy of its manifest.
+// dumped returns the file of a dump at a moment, or nothing. The file is the dump itself, a
+// package, or a copy of its manifest. For example, resourcedump-7-0.zip is the first package of the
+// dump that reflects 7 entries of the log.
 func (f *foreign) dumped(base string, set int, name string, when time.Time) (text string, modified time.Time) {
 	kind, rest, _ := strings.Cut(name, "-")
 	of, isDump := strings.CutSuffix(strings.TrimSuffix(kind, ".xml"), "dump")
@@ -86,7 +88,7 @@ func (d *dump) atAttribute() string {
 	return fmt.Sprintf(` at="%s"`, d.time(d.at().Add(d.w.At)))
 }
 
-// changes returns the Change Dump. Its packages are the Change Lists, also the one that is open.
+// changes returns the Change Dump. Its packages are the Change Lists, including the open one.
 func (d *dump) changes() string {
 	lists := d.changeLists(d.set, d.n)
 	var b strings.Builder

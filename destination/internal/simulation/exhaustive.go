@@ -30,8 +30,8 @@ var forms = []Params{
 const steps = "CCCLRR"
 
 // Short returns all short histories: each order of three changes, one close of a list and two
-// readings, where each event is at the moment of the one before, or in the next unit of time, in
-// each form of time. Entries have neither hashes nor lengths.
+// readings, where each event is at the moment of the previous one, or in the next unit of time,
+// in each form of time. Entries have neither hashes nor lengths.
 func Short(yield func(*Script) bool) {
 	for _, form := range forms {
 		form.NoHash, form.NoLength, form.Quick = true, true, true
@@ -47,7 +47,7 @@ func Short(yield func(*Script) bool) {
 	}
 }
 
-// short returns one of them. A set bit of gaps is a unit of time before an event.
+// short returns one short history. A set bit of gaps is a unit of time before an event.
 func short(form Params, order string, pattern [3]string, gaps int) *Script {
 	s := &Script{Params: form}
 	at, changes := 12*time.Hour, 0

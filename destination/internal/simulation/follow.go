@@ -16,7 +16,7 @@ const (
 )
 
 // follow lets the Destination follow the Source for a time: an event such as "follow 1h 15m", whose
-// second argument is the interval of Syncs. If nothing has happened for long enough in the end,
+// second argument is the interval of Syncs. If there was no event for long enough before the end,
 // the copy is judged.
 func (w *World) follow(e Event) {
 	duration, every, err := followTimes(e.Args)
@@ -75,7 +75,7 @@ func followTimes(args []string) (duration, every time.Duration, err error) {
 	return duration, every, err
 }
 
-// setCallback sets what the hub sends its requests to.
+// setCallback sets the receiver of the hub's requests.
 func (w *World) setCallback(c *destination.Callback) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,7 +107,7 @@ func (w *World) calls() int {
 	return w.hub.calls
 }
 
-// quiet returns for how long neither an event nor a fault has happened at end.
+// quiet returns the time before end without an event or a fault.
 func (w *World) quiet(began, end time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,7 +118,7 @@ func (w *World) quiet(began, end time.Time) time.Duration {
 	return end.Sub(last)
 }
 
-// followLimit returns the time in which the copy has to show a change.
+// followLimit returns the time within which the copy must show a change.
 func (w *World) followLimit(began time.Time, every time.Duration) time.Duration {
 	if !w.documented() || w.RetryAfter > 0 {
 		return 1 << 62

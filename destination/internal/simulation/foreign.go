@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A foreign Source is a model of those of others. Its documents follow from the parameters and
-// from the log.
+// A foreign Source is a model of the Sources of others. Its documents are determined by the
+// parameters and the log.
 type foreign struct{ w *World }
 
 func (f *foreign) note(*World, *entry) error { return nil }
@@ -51,7 +51,8 @@ func (w *World) position(when time.Time) int {
 	return n
 }
 
-// document returns the text of a document as of a moment, or nothing if there is no such document.
+// document returns the text of a document as of a moment, or nothing if the document does not
+// exist.
 func (f *foreign) document(path string, when time.Time) (text string, modified time.Time) {
 	n := f.w.position(when)
 	if n > 0 {
@@ -128,7 +129,7 @@ func (f *foreign) capabilities(base string) string {
 	return b.String() + "</urlset>\n"
 }
 
-// snapshot returns the number of entries that the Resource List shows, and its time.
+// snapshot returns the number of entries that the Resource List reflects, and its time.
 func (f *foreign) snapshot(n int) (shown int, at time.Time) {
 	if !f.w.Published {
 		if n > 0 {

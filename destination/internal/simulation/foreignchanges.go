@@ -99,8 +99,8 @@ func (f *foreign) changes(up, capability string, l *changeList) string {
 	return text
 }
 
-// changesAnd returns a document with changes, and their versions. path returns an attribute of each
-// of these.
+// changesAnd returns a document with changes, and their versions. path returns an attribute for
+// each version.
 func (f *foreign) changesAnd(up, capability string, l *changeList, path func(i int) string) (text string, versions []version) {
 	var b strings.Builder
 	fmt.Fprintf(&b, head+`%s<rs:md capability="%s"%s/>`+"\n", "urlset", up, capability, f.interval(l))

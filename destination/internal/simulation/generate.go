@@ -75,7 +75,7 @@ func (g *generator) parameters() {
 	p.Hub = p.Source == "" && g.often(40)
 }
 
-// faults decides which faults there are, and how often. One fault at a high rate finds what a
+// faults chooses the faults and their rates. One fault at a high rate finds defects that a
 // mixture of all hides.
 func (g *generator) faults() {
 	p := &g.s.Params

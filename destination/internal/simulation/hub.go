@@ -47,7 +47,7 @@ func (h *hub) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	rw.WriteHeader(http.StatusAccepted)
 }
 
-// leases are those that the hub grants.
+// leases are the leases that the hub grants.
 var leases = []time.Duration{5 * time.Minute, time.Hour, 240 * time.Hour}
 
 // verify verifies the intent of a subscriber (WebSub, section 5.3).
@@ -116,8 +116,9 @@ func (h *hub) subscribed(topic string) (all []*subscriber) {
 	return all
 }
 
-// send brings a notification to the subscribers of a topic, unless a fault hits it: one is "lost",
-// "late" by n seconds, "repeated" after n seconds, or accompanied by a "forged" one of the nth kind.
+// send delivers a notification to the subscribers of a topic, unless a fault hits it: then it is
+// "lost", "late" by n seconds, "repeated" after n seconds, or accompanied by a "forged" one of the
+// nth kind.
 func (h *hub) send(topic, body string) {
 	what := "NOTIFY " + strings.TrimPrefix(topic, Site)
 	nth := h.count(what)
@@ -149,7 +150,7 @@ func (h *hub) send(topic, body string) {
 	})
 }
 
-// noticeFault returns what happens to a notification, or to a verification.
+// noticeFault returns the fault of a notification, or of a verification.
 func (h *hub) noticeFault(what string, nth int) fault {
 	if h.calm() {
 		return fault{}
@@ -199,8 +200,8 @@ func sign(method string, algorithm func() hash.Hash, secret, body string) string
 // forgeries is the number of kinds of forged requests to a callback.
 const forgeries = 8
 
-// forge sends to the subscribers of a topic what somebody without their secret can. Beside the
-// real notification, that is one that deletes all resources and creates another.
+// forge sends the subscribers of a topic requests that anyone without their secret could send:
+// beside the real notification, one that deletes all resources and creates another.
 func (h *hub) forge(topic, body string, kind int) {
 	h.mu.Lock()
 	forged := h.present((&foreign{h.World}).forgery())
@@ -233,7 +234,8 @@ func (h *hub) forge(topic, body string, kind int) {
 	}
 }
 
-// intrude sends a verification that nobody wants. A follower that unsubscribes cannot tell it from that of the hub.
+// intrude sends an unsolicited verification. A follower that unsubscribes cannot distinguish it
+// from the hub's.
 func (h *hub) intrude(callback string, query url.Values) {
 	h.mu.Lock()
 	leaving := h.leaving

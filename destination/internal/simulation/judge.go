@@ -12,7 +12,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/destination/internal/localname"
 )
 
-// A Verdict is what the judges say about a history.
+// A Verdict is the result of judging a history.
 type Verdict struct {
 	Failures []Failure
 	Trace    []string
@@ -24,7 +24,7 @@ type Verdict struct {
 	Requests int
 }
 
-// An Outcome is how the copy compares with the Source in the end.
+// An Outcome is the result of comparing the copy with the Source in the end.
 type Outcome string
 
 // The outcomes. Stale copies are unverifiable if the Destination has counted them, and
@@ -47,7 +47,7 @@ func exit(r *destination.Report, err error) int {
 }
 
 // sync lets the Destination bring its copy up to date, and compares the copy if the Source has
-// rested meanwhile.
+// not changed meanwhile.
 func (w *World) sync() (report *destination.Report, status int) {
 	p, ctx, err := w.start()
 	before := w.entries()
@@ -84,7 +84,7 @@ func (w *World) entries() int {
 	return len(w.log)
 }
 
-// fresh reports whether an operation has read the documents of the Source as they are.
+// fresh reports whether an operation has read the current documents of the Source.
 func (w *World) fresh(process int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -96,7 +96,7 @@ func (w *World) fresh(process int) bool {
 	return w.published()
 }
 
-// documented reports whether the documents of the Source show its present state.
+// documented reports whether the documents of the Source show its current state.
 func (w *World) documented() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -116,7 +116,8 @@ func (w *World) published() bool {
 	return !w.Published || published || w.Lists != "none" || w.Source != "" || w.dumpsDecide()
 }
 
-// audit lets the Destination audit its copy, and judges the report if the Source has rested meanwhile.
+// audit lets the Destination audit its copy, and judges the report if the Source has not changed
+// meanwhile.
 func (w *World) audit() {
 	p, ctx, err := w.start()
 	before := w.entries()
@@ -166,7 +167,7 @@ func (w *World) files() map[string]string {
 	return files
 }
 
-// A comparison is how the copy compares with the Source.
+// A comparison is the result of comparing the copy with the Source.
 type comparison struct {
 	stale, blocked, unverifiable, undetectable int
 }
@@ -208,7 +209,7 @@ func (w *World) compare() (c comparison) {
 	return c
 }
 
-// isListed reports whether a set that the Source has now lists a resource. The caller holds the
+// isListed reports whether a current set of the Source lists a resource. The caller holds the
 // lock.
 func (w *World) isListed(r *resource) bool {
 	for set := range r.sets {

@@ -8,8 +8,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/destination/internal/localname"
 )
 
-// judgeAudit judges the report of an audit of a Source that has rested meanwhile. It must state the
-// differences that the documents show, and no others. An undecided case is not called a difference.
+// judgeAudit judges the report of an audit of a Source that did not change meanwhile. It must state
+// the differences that the documents show, and no others. An undecided case is not called a
+// difference.
 func (w *World) judgeAudit(a *destination.AuditReport) {
 	files := w.files()
 	for name := range w.user {
@@ -60,7 +61,7 @@ func (w *World) placeOf(files map[string]string, v *version) (name string, ok bo
 	return name, ok
 }
 
-// listed returns the versions that the Source has, in the order of their names.
+// listed returns the current versions of the Source, in the order of their names.
 func (w *World) listed() []version {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,7 +75,8 @@ func (w *World) listed() []version {
 	return all
 }
 
-// shows reports whether the documents tell a version from the one with the content text.
+// shows reports whether the documents distinguish a version from the one with the
+// content text.
 func (w *World) shows(v *version, text string) bool {
 	w.mu.Lock()
 	have, known := w.version(v.name, text)

@@ -9,12 +9,13 @@ import (
 	"github.com/resourcesync-go/resourcesync/destination/internal/localname"
 )
 
-// maxOpen is the number of answers that a Destination may read at a time: those of four resources, a document
-// within an index within another one, and a package.
+// maxOpen is the number of responses that a Destination may read at a time: four resources, a
+// document within an index within another one, and a package.
 const maxOpen = 8
 
-// judgeCost judges what an operation has cost: its requests, the answers that it read at a time and those
-// that it has not closed. rounds is the number of times that it could read everything.
+// judgeCost judges the cost of an operation: its requests, the responses that it read at a time and
+// those that it has not closed. rounds is the number of times for which it may have read
+// everything.
 func (w *World) judgeCost(process, rounds int) {
 	w.mu.Lock()
 	n, faulty := 0, 0
@@ -57,7 +58,7 @@ func (w *World) stateLimit() int64 {
 	return 256<<10 + int64(len(w.log))*4<<10
 }
 
-// judgeState judges what the folder of the state has after the last run.
+// judgeState judges the folder of the state after the last run.
 func (w *World) judgeState() {
 	folder := filepath.Join(w.folder(), localname.State)
 	size := int64(0)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// judgeStale judges whether a copy with the content text of another version than v was to be
-// expected.
+// judgeStale judges whether text, the content of another version than v, was to be expected
+// in a copy.
 func (w *World) judgeStale(c *comparison, v *version, text string) {
 	w.mu.Lock()
 	have, known := w.version(v.name, text)
@@ -68,7 +68,8 @@ func (w *World) listsChanges() bool {
 	return w.Lists != "none" && !w.NoLists || w.hasDumps("changes") && w.UseDumps
 }
 
-// dumpsDecide reports whether dumps say what the Source has, because there are no lists that do.
+// dumpsDecide reports whether dumps define the resources of the Source, because there are no
+// lists.
 func (w *World) dumpsDecide() bool {
 	return w.NoLists || w.Lists == "none" && w.hasDumps("changes")
 }
@@ -91,8 +92,8 @@ func (w *World) version(name, text string) (v version, ok bool) {
 	return v, false
 }
 
-// alike reports whether all documents of a foreign Source are as they were when the Destination last asked for a
-// version, and whenever it has read them since. The caller holds the lock.
+// alike reports whether all documents of a foreign Source are the same as when the Destination last
+// requested a version, and at each reading since. The caller holds the lock.
 func (w *World) alike(v version) bool {
 	var asked time.Time
 	documents := make(map[string]string)
@@ -119,8 +120,9 @@ func (w *World) alike(v version) bool {
 	})
 }
 
-// fetched returns when the Destination last received a version or was told that it is current, by
-// the Source's clock, and whether the latter was wrong. The caller holds the lock.
+// fetched returns the time, by the Source's clock, at which the Destination last received a
+// version or an answer that the version is current, and whether that answer was wrong. The caller
+// holds the lock.
 func (w *World) fetched(v version) (at time.Time, lied bool) {
 	for _, r := range w.requests {
 		whole := r.received && (r.status == http.StatusOK || r.status == http.StatusPartialContent)

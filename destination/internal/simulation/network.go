@@ -20,7 +20,7 @@ var (
 	errKilled = errors.New("simulation: the process was killed")
 )
 
-// A request is what the judges need to know of a request.
+// A request is a record of a request for the judges.
 type request struct {
 	name     string    // the path without the slash
 	version  int       // of the resource then
@@ -34,7 +34,7 @@ type request struct {
 
 type asOfKey struct{}
 
-// asOf returns the moment as of which a request is answered.
+// asOf returns the moment whose state answers a request.
 func asOf(r *http.Request) time.Time {
 	if t, ok := r.Context().Value(asOfKey{}).(time.Time); ok {
 		return t
@@ -42,7 +42,7 @@ func asOf(r *http.Request) time.Time {
 	return time.Now()
 }
 
-// A network brings the requests of a process to the Source, and changes what its faults hit.
+// A network carries the requests of a process to the Source, and applies faults to them.
 type network struct {
 	*World
 	p *process
@@ -108,7 +108,7 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// opened returns the body of an answer, which counts as open until it is closed.
+// opened returns the body of a response, which counts as open until it is closed.
 func (n *network) opened(body io.Reader) io.ReadCloser {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -121,7 +121,7 @@ func (n *network) opened(body io.Reader) io.ReadCloser {
 	})}
 }
 
-// answer returns the response of the Source to r, or the one that a fault makes of it.
+// answer returns the response of the Source to r, or the response that a fault causes.
 func (n *network) answer(r *http.Request, f fault) *http.Response {
 	rec := httptest.NewRecorder()
 	n.mu.Lock()
@@ -153,8 +153,8 @@ func (n *network) answer(r *http.Request, f fault) *http.Response {
 	return res
 }
 
-// A fault is one of a request: a "status", a "reset", a "cut" after n/1000 of the body, or an
-// "old" document of n seconds ago.
+// A fault is a fault of a request: a "status", a "reset", a "cut" after n/1000 of the body,
+// or an "old" document of n seconds ago.
 type fault struct {
 	kind string
 	n    int
@@ -162,7 +162,7 @@ type fault struct {
 
 var statuses = []int{404, 403, 429, 500, 502, 503, 503, 504, 301, 204, 410, 416}
 
-// fault returns what happens to a request: what the script says, or what the dice do.
+// fault returns the fault of a request that the script names, or a random one.
 func (w *World) fault(what string, nth int) fault {
 	if w.calm() {
 		return fault{}
@@ -186,7 +186,7 @@ func (w *World) fault(what string, nth int) fault {
 	return fault{}
 }
 
-// A plannedFault is one that the script names.
+// A plannedFault is a fault that the script names.
 type plannedFault struct {
 	what string
 	nth  int

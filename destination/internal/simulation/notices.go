@@ -35,7 +35,8 @@ func (h *hub) note(e *entry) {
 	}
 }
 
-// changeNotice returns the Change Notification of a change. It follows the one before.
+// changeNotice returns the Change Notification of a change. It continues the previous
+// one.
 func (f *foreign) changeNotice(base string, e *entry) string {
 	l := changeList{from: f.w.began.Add(f.w.Skew), until: e.at, closed: true, changes: []entry{*e}}
 	for _, before := range f.w.log {

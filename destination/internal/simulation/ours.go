@@ -36,8 +36,8 @@ type ours struct {
 	stop   func()
 }
 
-// changesPerList is the number of entries of a page or Change List, and window the time of a Change
-// List: small, so that there are several.
+// changesPerList is the number of entries of a page or Change List, and window is the time of a
+// Change List. They are small, so that there are several.
 const (
 	changesPerList = 3
 	window         = time.Hour
@@ -98,7 +98,7 @@ func (o *ours) sets(w *World, now func() time.Time) (sets []rshttp.Set, err erro
 	return sets, nil
 }
 
-// emptyStore is the file of a store without sets. To create it takes long.
+// emptyStore is the file of a store without sets. Creating it takes long.
 var emptyStore = sync.OnceValues(func() ([]byte, error) {
 	folder, err := os.MkdirTemp("", "store")
 	if err != nil {
@@ -136,7 +136,8 @@ func (o *ours) openStore(w *World, now func() time.Time) (*sqlstore.Store, error
 
 func (o *ours) close() { o.stop() }
 
-// note changes a set as the log says, and writes the documents of a static Source.
+// note applies the change in the log to a set, and writes the documents of a static
+// Source.
 func (o *ours) note(w *World, e *entry) error {
 	switch e.verb {
 	case "created", "updated":

@@ -11,8 +11,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/destination/internal/localname"
 )
 
-// The model of a foreign Source that moves writes its documents with Site, in which the present URL takes
-// its place. All of them have the same length.
+// The model of a foreign Source that moves writes its documents with Site, which the current URL
+// replaces. All URLs have the same length.
 
 // site returns the URL of the Source after the first n entries of the log. The caller holds the lock.
 func (w *World) site(n int) string {
@@ -28,20 +28,21 @@ func (w *World) site(n int) string {
 	return fmt.Sprintf("http://moved%d.example/", moves%10)
 }
 
-// present returns a text in which the present URL of the Source has taken the place of Site. The caller
-// holds the lock.
+// present returns text with Site replaced by the current URL of the Source. The caller holds the
+// lock.
 func (w *World) present(text string) string {
 	return strings.ReplaceAll(text, Site, w.site(len(w.log)))
 }
 
-// url returns the present URL of the Source.
+// url returns the current URL of the Source.
 func (w *World) url() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.site(len(w.log))
 }
 
-// has reports whether URIs have that of a resource, at any URL that the Source has had.
+// has reports whether a resource has one of the URIs, at any current or former URL of
+// the Source.
 func (w *World) has(uris []string, name string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -53,7 +54,8 @@ func (w *World) has(uris []string, name string) bool {
 	return false
 }
 
-// places returns the names that the copy of a resource can have. It keeps the one that it got at a former URL.
+// places returns the names that the copy of a resource can have. A copy keeps the name that it got
+// at a former URL.
 func (w *World) places(name string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,7 +67,7 @@ func (w *World) places(name string) []string {
 	return slices.Compact(places)
 }
 
-// isFormer reports whether a URL is one that the Source has had.
+// isFormer reports whether the Source has had a URL.
 func (w *World) isFormer(url string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,7 +79,7 @@ func (w *World) isFormer(url string) bool {
 	return false
 }
 
-// answerFormer answers a request to a former URL of the Source: there is nothing, or it redirects.
+// answerFormer answers a request to a former URL of the Source: with 404, or with a redirect.
 func (n *network) answerFormer(r *http.Request) *http.Response {
 	rec := httptest.NewRecorder()
 	switch n.roll("former", 0).IntN(3) {
@@ -104,8 +106,8 @@ func (w *World) relocated() time.Time {
 	return w.began
 }
 
-// judgeRefusal judges that a run takes the Source at its new URL for another one: it must list nothing
-// of the copy. It reports whether the refusal is right.
+// judgeRefusal judges a run that takes the Source at its new URL for another one: the Source must
+// list nothing of the copy. It reports whether the refusal is right.
 func (w *World) judgeRefusal(err error) (refused bool) {
 	if err == nil || !strings.Contains(err.Error(), "the same Source") && !strings.Contains(err.Error(), "is the Source of this copy") {
 		return false

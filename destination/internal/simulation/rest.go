@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// rest lets the Source rest and the faults end, and judges.
+// rest stops the changes and the faults, and judges.
 func (w *World) rest() {
 	w.event("rest")
 	w.mu.Lock()
@@ -95,8 +95,8 @@ func (w *World) unverifiable() (n int64) {
 	return n
 }
 
-// asked returns when the Source last answered a request for a resource, by its own clock, or by that of the Destination
-// if the answer does not tell.
+// asked returns the time at which the Source last answered a request for a resource: by its own
+// clock, or by the clock of the Destination if the response has no Date.
 func (w *World) asked(name string) (at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -160,7 +160,8 @@ func (w *World) auditAtRest(c *comparison) {
 	w.pause()
 }
 
-// judgeRequests judges the contents that a run has requested after the copy was current.
+// judgeRequests judges the requests for contents of a run whose copy was already
+// current.
 func (w *World) judgeRequests(names []string) {
 	if w.NoHash && (w.Validators == "none" || w.NoLists) || w.Validators == "none" && !w.marked() {
 		return // neither the server nor a package has a validator

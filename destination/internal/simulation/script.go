@@ -19,7 +19,7 @@ type Script struct {
 // Params are the parameters of a world. See their comments for the values; the first one is the
 // zero value.
 type Params struct {
-	// Seed determines latencies and random faults, and nothing else.
+	// Seed determines only latencies and random faults.
 	Seed uint64
 
 	// Source is "foreign", "memory", "sqlite" or "static".
@@ -28,38 +28,39 @@ type Params struct {
 	// Times is the form of times in documents: "microsecond", "second" or "day".
 	Times string
 
-	// Changes is what an entry of a Change List has: "datetime" and lastmod, "lastmod" alone
-	// as in version 1.0, or "bare".
+	// Changes is the content of an entry of a Change List: "datetime" and lastmod, "lastmod"
+	// alone as in version 1.0, or "bare".
 	Changes string
 
-	// LastMod is where lastmod comes from: "clock" (the moment of the change), "backwards" (an
+	// LastMod is the origin of lastmod: "clock" (the moment of the change), "backwards" (an
 	// older file replaces a newer one), "future", "constant" or "none".
 	LastMod string
 
 	NoHash   bool // entries have no hashes
 	NoLength bool // entries have no lengths
 
-	// Validators are those of resources, and Documents those of documents: "etag", "modified"
-	// or "none".
+	// Validators are the validators of resources, and Documents those of documents: "etag",
+	// "modified" or "none".
 	Validators string
 	Documents  string
 
 	// Order is the order of entries: "forward", "reverse" or "shuffled".
 	Order string
 
-	// At is the time of the Resource List less that of its snapshot. NoAt leaves it out.
+	// At is the time of the Resource List minus the time of its snapshot. NoAt leaves it
+	// out.
 	At   time.Duration
 	NoAt bool
 
 	// Published means that the Resource List is a file that an event publishes.
 	Published bool
 
-	// Lists is how Change Lists are published: "index", "single" (it restarts when the
-	// Resource List is published) or "none".
+	// Lists is the form in which Change Lists are published: "index", "single" (it
+	// restarts when the Resource List is published) or "none".
 	Lists string
 
-	// Until is what a closed list has: the time of its "close", of its "last" change, or
-	// "none".
+	// Until is the until of a closed list: the time of its "close", of its "last"
+	// change, or "none".
 	Until string
 
 	Retain int // closed Change Lists that are kept; 0: all
@@ -83,7 +84,7 @@ type Params struct {
 	Service bool
 
 	// Quick means that requests take no time. An operation then ends before the next event,
-	// also at the same moment.
+	// even one at the same moment.
 	Quick bool
 
 	UseDumps bool // the Destination uses all packages

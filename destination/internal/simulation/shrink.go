@@ -8,7 +8,7 @@ import (
 )
 
 // Shrink returns a script, as small as possible, whose verdict has a failure of the same kind as
-// that of s. It calls run a few hundred times.
+// the verdict of s. It calls run a few hundred times.
 func Shrink(s *Script, run func(*Script) *Verdict) *Script {
 	v := run(s)
 	if len(v.Failures) == 0 {
@@ -31,7 +31,7 @@ type shrinker struct {
 	best *Script
 }
 
-// size is what shrinks.
+// size is the size that shrinks.
 func (s *Script) size() int { return len(s.Text()) }
 
 func (s *Script) clone() *Script {
@@ -90,7 +90,7 @@ func (k *shrinker) params() {
 	}
 }
 
-// times makes the times between events simple.
+// times simplifies the times between events.
 func (k *shrinker) times() {
 	for i := range k.best.Events {
 		before := time.Duration(0)

@@ -17,7 +17,7 @@ const (
 	Site = "http://" + Host + "/"
 )
 
-// A version is a content that a resource has or had.
+// A version is a current or former content of a resource.
 type version struct {
 	name    string
 	n, size int
@@ -27,7 +27,7 @@ type version struct {
 
 func (v *version) uri() string { return Site + v.name }
 
-// content returns the content: different for each resource and version.
+// content returns the content, which differs for each resource and version.
 func (v *version) content() []byte {
 	begin := fmt.Sprintf("%s %d\n", v.name, v.n)
 	return append([]byte(begin), bytes.Repeat([]byte{'.'}, max(0, v.size-len(begin)))...)
@@ -38,16 +38,15 @@ func (v *version) digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// An entry is something that happened at the Source. Documents are functions of the entries up to
-// some moment.
+// An entry is an event at the Source. Documents are functions of the entries up to some moment.
 type entry struct {
 	verb string // "created", "updated", "deleted", "close", "publish", "appear", "vanish", "move" or "relocate"
 	set  int
 	version
 	when time.Time // by the clock of the world
 
-	// modified is when its documents changed, by the clock of the Source. A resource joins a set
-	// long after its version was made.
+	// modified is the time at which its documents changed, by the clock of the Source. A
+	// resource can join a set long after its version was made.
 	modified time.Time
 }
 
@@ -61,14 +60,14 @@ type source interface {
 	close()
 }
 
-// A resource is what the Source has at a URI now.
+// A resource is the current state of a URI at the Source.
 type resource struct {
 	version
 	sets map[int]bool
 }
 
-// now returns the time by the Source's clock. The caller holds the lock. In lists in
-// any order, and in microseconds, each change has a time of its own.
+// now returns the time by the Source's clock. The caller holds the lock. If lists are
+// in any order, or times in microseconds, each change has a time of its own.
 func (w *World) now() time.Time {
 	now := time.Now().Add(w.skew).Truncate(time.Microsecond)
 	if n := len(w.log); (w.Order != "" || w.Times == "") && n > 0 && !now.After(w.log[n-1].at) && now.After(w.log[n-1].at.Add(-time.Millisecond)) {
@@ -150,7 +149,8 @@ func (w *World) modified(v *version) time.Time {
 	return v.at
 }
 
-// remains reports whether the Source has another set than this. The caller holds the lock.
+// remains reports whether the Source has a set besides this one. The caller holds the
+// lock.
 func (w *World) remains(set int) bool {
 	for other := range w.sets() {
 		if other != set && w.place(other, len(w.log)) >= 0 {
@@ -172,7 +172,7 @@ func (w *World) note(verb string, set int, v version) {
 	w.log = append(w.log, e)
 }
 
-// tell tells the Source what has been added to the log.
+// tell notifies the Source of the new entries of the log.
 func (w *World) tell() error {
 	w.mu.Lock()
 	news := slices.Clone(w.log[w.noted:])

@@ -2,7 +2,7 @@
 // virtual time, and judges the copy. It is for tests only.
 //
 // A seed determines a [Script]: the parameters of a world and the events of a history. Faults
-// follow from the seed and from what they hit, so that the order of goroutines does not matter.
+// are determined by the seed and their targets, so the order of goroutines does not matter.
 // After the events, the faults end, and the Source rests. Then the judges decide.
 //
 // The models are the simulators of FoundationDB and TigerBeetle.
@@ -77,7 +77,7 @@ type World struct {
 }
 
 // Run runs a script in the bubble of a test (testing/synctest), with its files below disk. It
-// returns what the judges say, with a trace of the history.
+// returns the verdict of the judges, with a trace of the history.
 func Run(s *Script, open Open, disk string) *Verdict {
 	own := *s
 	w := &World{
@@ -132,7 +132,7 @@ func newSource(w *World) (source, error) {
 	return nil, fmt.Errorf("there is no source %q", w.Source)
 }
 
-// live lets the events happen, and waits for the last operation.
+// live runs the events, and waits for the last operation.
 func (w *World) live() {
 	done := make(chan struct{})
 	go func() {
@@ -152,8 +152,8 @@ func (w *World) live() {
 	<-done
 }
 
-// happen lets an event happen. Operations of the Destination and of its user happen one after
-// the other.
+// happen runs an event. Operations of the Destination and of its user run one after the
+// other.
 func (w *World) happen(e Event) error {
 	switch e.Verb {
 	case "put", "delete", "join":
@@ -195,7 +195,7 @@ func (w *World) happen(e Event) error {
 	return fmt.Errorf("there is no event %q", e.Verb)
 }
 
-// operate lets an operation of the Destination or of its user happen.
+// operate runs an operation of the Destination or of its user.
 func (w *World) operate(e Event) {
 	switch e.Verb {
 	case "sync":
@@ -267,7 +267,7 @@ func (w *World) calm() bool {
 	return w.resting
 }
 
-// count counts the occurrences of what can be hit by faults.
+// count counts the occurrences of a target of faults.
 func (w *World) count(what string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -282,7 +282,7 @@ func (w *World) event(format string, args ...any) {
 	w.trace = append(w.trace, fmt.Sprintf("%12v  %s", time.Since(w.began), fmt.Sprintf(format, args...)))
 }
 
-// A Failure is what a judge finds. Its kind tells defects apart.
+// A Failure is a finding of a judge. Its kind distinguishes defects.
 type Failure struct{ Kind, Text string }
 
 func (f Failure) String() string { return f.Kind + ": " + f.Text }
