@@ -82,6 +82,24 @@ func TestKilledWriter(t *testing.T) {
 	})
 }
 
+// TestRefused holds that a writer is refused once the other one has renewed its lease.
+func TestRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newFaulty()
+		first, _ := storeIn(t, m)
+		must(t, first.Lock(t.Context(), leaseName))
+		second, _ := storeIn(t, m)
+		begun := time.Now()
+		if err := second.Lock(t.Context(), leaseName); !errors.Is(err, static.ErrLocked) {
+			t.Errorf("error %v", err)
+		}
+		if took := time.Since(begun); took > leaseTime/2 {
+			t.Errorf("refused after %v", took)
+		}
+		must(t, first.Unlock(t.Context()))
+	})
+}
+
 // TestGivenBack holds that a lease is given back although it is just being renewed, or the probe of
 // conditions fails.
 func TestGivenBack(t *testing.T) {
