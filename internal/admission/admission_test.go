@@ -42,7 +42,7 @@ func TestLimiter(t *testing.T) {
 	})
 }
 
-// work is a Job that takes a second and returns how often it has been done.
+// work is a Job that takes a second and returns the number of its runs.
 func work(mu *sync.Mutex, done *int) Job {
 	return Job{
 		Begin: func(context.Context) error { return nil },
@@ -87,7 +87,7 @@ func TestGroup(t *testing.T) {
 	})
 }
 
-// TestGroupCancels: work ends with its last request only where that is wanted, and a
+// TestGroupCancels: work ends with its last request only where the Job says so, and a
 // panic is an error.
 func TestGroupCancels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

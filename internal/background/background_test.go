@@ -48,7 +48,7 @@ func TestSleep(t *testing.T) {
 	})
 }
 
-// TestWatch has something end in three ways, and then be watched until the context ends.
+// TestWatch has a watcher end in three ways, and then run until the context ends.
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 31*time.Second)

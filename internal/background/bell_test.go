@@ -50,7 +50,7 @@ func TestBell(t *testing.T) {
 	})
 }
 
-// A wake that ends the listening is the last, even if the bell has rung meanwhile.
+// A wake that ends the listening is the last one, even if the bell has rung meanwhile.
 func TestBellEndsAtOnce(t *testing.T) {
 	for range 100 { // select chooses at random
 		var b Bell

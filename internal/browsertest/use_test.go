@@ -12,8 +12,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic/websocket"
 )
 
-// TestUse does what people do: it opens the URL of a document, turns
-// pages with and without JavaScript, opens the XML, and sees a change while it happens.
+// TestUse acts like a user: it opens the URL of a document, turns pages with and
+// without JavaScript, opens the XML, and sees a change as it happens.
 func TestUse(t *testing.T) {
 	live := time.Now()
 	papers := set(t, "papers", 400, &live)

@@ -13,7 +13,7 @@ const x, y = "https://example.org/x", "https://example.org/y"
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// A version is a resource at a URI. Its Type tells versions apart.
+// version returns a resource at a URI. Its Type distinguishes versions.
 func version(key, uri, typ string) *resourcesync.Resource {
 	return &resourcesync.Resource{Key: key, URI: uri, Type: typ}
 }
@@ -39,7 +39,7 @@ func asOf(at int64, e Edit) Edit {
 	return e
 }
 
-// A set is a store of items in a map, which is all that a batch needs.
+// A set is a store of items in a map, which has all that a batch needs.
 type set struct {
 	items map[string]*Item
 	last  int64
@@ -81,7 +81,7 @@ func (s *set) apply(edits ...Edit) *Batch {
 	return b
 }
 
-// String writes what the set lists, and in brackets what is withdrawn.
+// String returns the listed resources, and the withdrawn ones in brackets.
 func (s *set) String() string {
 	var words []string
 	for key, it := range s.items {
@@ -186,7 +186,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestJournalOnly: a journal without resources takes every change as it is recorded.
+// TestJournalOnly: a journal without resources takes every change as recorded.
 func TestJournalOnly(t *testing.T) {
 	b := Batch{Ready: true, Now: func() time.Time { return start }}
 	a1 := version("a", x, "1")
@@ -197,8 +197,8 @@ func TestJournalOnly(t *testing.T) {
 	}
 }
 
-// TestBaseline: before the first scan there is no journal that could mislead anybody
-// about a URI.
+// TestBaseline: before the first scan, no journal can mislead readers, so nothing is
+// announced again.
 func TestBaseline(t *testing.T) {
 	s := &set{items: map[string]*Item{}, now: start}
 	s.apply(upsert(version("a", x, "1")), upsert(version("b", x, "1")))
@@ -207,7 +207,7 @@ func TestBaseline(t *testing.T) {
 	}
 }
 
-// TestReannounced: the repeated events are told apart from those of the edits.
+// TestReannounced: the repeated events differ from the events of the edits.
 func TestReannounced(t *testing.T) {
 	s := &set{items: map[string]*Item{}, ready: true, now: start}
 	s.apply(upsert(version("a", x, "1")), upsert(version("b", x, "1")))
@@ -216,7 +216,7 @@ func TestReannounced(t *testing.T) {
 	}
 }
 
-// TestTick: times of changes rise, whatever the clock does.
+// TestTick: the times of changes increase, even if the clock is set back.
 func TestTick(t *testing.T) {
 	for _, tt := range []struct{ last, now, want int64 }{{5, 9, 9}, {5, 5, 6}, {5, 1, 6}} {
 		if got := Tick(tt.last, time.UnixMicro(tt.now)); got != tt.want {

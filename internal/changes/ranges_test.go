@@ -8,7 +8,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// TestRanges compares ranges with the sets of keys that they stand for.
+// TestRanges compares ranges with the sets of keys that they represent.
 func TestRanges(t *testing.T) {
 	var keys []string
 	for c := 'a'; c <= 'j'; c++ {

@@ -13,7 +13,8 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// A list is a provider and a journal that yields what it has, whatever it is asked for.
+// A list is a provider and a journal that yields its elements, for any range or
+// interval.
 type list struct {
 	resources []resourcesync.Resource
 	changes   []resourcesync.Change
@@ -111,8 +112,8 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// TestChanges has a journal whose changes are seconds after some time, written as
-// digits.
+// TestChanges has a journal whose changes are written as digits: seconds after a fixed
+// time.
 func TestChanges(t *testing.T) {
 	at := func(second int) time.Time { return time.Date(2026, 1, 1, 0, 0, second, 0, time.UTC) }
 	for _, tt := range []struct {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A set covers some URLs, and counts how often it is asked.
+// A set covers some URLs, and counts its calls.
 type set struct {
 	urls  map[string]bool
 	asked int
@@ -28,8 +28,8 @@ func parse(t *testing.T, raw string) *url.URL {
 	return u
 }
 
-// TestURLs: URLs that differ only in escaped slashes, the host or the query have answers of
-// their own.
+// TestURLs: URLs that differ only in escaped slashes, the host or the query have separate
+// answers.
 func TestURLs(t *testing.T) {
 	s := &set{urls: map[string]bool{"https://example.org/a%2Fb?c": true}}
 	c := New(s.covers)
@@ -53,7 +53,7 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-// TestFreshness: each step changes the set, and asks for the URL.
+// TestFreshness: each step changes the set, and looks up the URL.
 func TestFreshness(t *testing.T) {
 	const add, remove = 1, 2
 	type step struct {
@@ -99,7 +99,7 @@ func TestFreshness(t *testing.T) {
 	}
 }
 
-// TestLateAnswer: an answer that was being looked up when the set changed is not kept.
+// TestLateAnswer: an answer is not kept if the set has changed during the lookup.
 func TestLateAnswer(t *testing.T) {
 	var c *Cache
 	covered := false
@@ -117,7 +117,8 @@ func TestLateAnswer(t *testing.T) {
 	}
 }
 
-// TestUnwatched: what was remembered while somebody watched does not outlast that.
+// TestUnwatched: answers that were cached while the set was watched are dropped when
+// the watch ends.
 func TestUnwatched(t *testing.T) {
 	s := &set{urls: map[string]bool{}}
 	c := New(s.covers)
@@ -131,7 +132,7 @@ func TestUnwatched(t *testing.T) {
 	}
 }
 
-// TestBound: any number of URLs takes bounded memory, and the answers stay right.
+// TestBound: any number of URLs takes bounded memory, and the answers stay correct.
 func TestBound(t *testing.T) {
 	c := New(func(u *url.URL) bool { return len(u.Path)%2 == 0 })
 	c.Watch(true)

@@ -24,7 +24,8 @@ func ExampleOf() {
 	// sha-256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824
 }
 
-// TestCompare compares the spellings of the field: the algorithm without a hyphen, upper case, base64.
+// TestCompare compares all spellings of the field: the algorithm without a hyphen, upper case,
+// base64.
 func TestCompare(t *testing.T) {
 	have := []resourcesync.Hash{{Algorithm: "sha-256", Digest: hexadecimal}}
 	for name, test := range map[string]struct {
@@ -55,7 +56,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestIs accepts what Compare can read, and no other text.
+// TestIs accepts exactly the texts that Compare can read.
 func TestIs(t *testing.T) {
 	for h, want := range map[resourcesync.Hash]bool{
 		{Algorithm: "sha-256", Digest: hexadecimal}:                          true,

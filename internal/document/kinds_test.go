@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestKinds holds the rows of the table of kinds together: each is rendered or served
-// otherwise, and names only rows that exist.
+// TestKinds checks the rows of the table of kinds: each has a renderer or another way
+// to be served, and names only existing rows.
 func TestKinds(t *testing.T) {
 	rows := map[string]*Kind{}
 	for _, k := range kinds(&Config{PlainSitemaps: true, HTML: true}, &Description{}, true) {

@@ -7,8 +7,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 )
 
-// FuzzRoutes asks for any path. A path that leads to a document is the path that
-// the document's URL is written with; everything else leads nowhere.
+// FuzzRoutes requests any path. A path that finds a document is exactly the path of the
+// document's URL; all other paths find nothing.
 func FuzzRoutes(f *testing.F) {
 	for _, seed := range []string{
 		"/.well-known/resourcesync", "/rs/a/capabilitylist.xml", "/rs/a/resourcelist/~.xml", "/rs/a/resourcelist/YQ~1.Yg.xml",
@@ -42,8 +42,8 @@ func FuzzRoutes(f *testing.F) {
 	})
 }
 
-// TestMatchIsCheap: requests to an application do not pay for the Source in front of
-// it.
+// TestMatchIsCheap: a request to an application is not delayed by the Source in front
+// of it.
 func TestMatchIsCheap(t *testing.T) {
 	for _, at := range []string{"https://example.org/rs/", "https://example.org/"} {
 		base, err := url.Parse(at)

@@ -130,8 +130,8 @@ func TestResumeInAnotherProcess(t *testing.T) {
 	content.Close()
 }
 
-// TestKept has a complete download that another process needs again, and whose hashes are not
-// known.
+// TestKept has a complete download that another process needs again, and whose hashes are
+// unknown.
 func TestKept(t *testing.T) {
 	body := strings.Repeat("0123456789", 200_000)
 	etag := `"1"`
@@ -168,7 +168,7 @@ func (w *counter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// TestDigests accepts the ways in which Sources write hashes, and refuses wrong ones.
+// TestDigests accepts the forms in which Sources write hashes, and refuses wrong ones.
 func TestDigests(t *testing.T) {
 	s, c := serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "text") })
 	sum := md5.Sum([]byte("text"))
@@ -194,7 +194,7 @@ func TestDigests(t *testing.T) {
 	}
 }
 
-// TestStaleCache asks a cache for the current version after a mismatch.
+// TestStaleCache requests the current version from a cache after a mismatch.
 func TestStaleCache(t *testing.T) {
 	s, c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Cache-Control") == "no-cache" {
@@ -209,7 +209,8 @@ func TestStaleCache(t *testing.T) {
 	}
 }
 
-// TestUninvitedGzip decompresses what a server has compressed without being asked to.
+// TestUninvitedGzip decompresses responses that a server has compressed without a
+// request.
 func TestUninvitedGzip(t *testing.T) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -233,7 +234,8 @@ func TestUninvitedGzip(t *testing.T) {
 	}
 }
 
-// TestInternalAddresses dials only what is allowed, also after redirects and for names.
+// TestInternalAddresses dials only allowed addresses, also after redirects and for
+// names.
 func TestInternalAddresses(t *testing.T) {
 	var requests atomic.Int64
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
@@ -268,7 +270,7 @@ func TestInternalAddresses(t *testing.T) {
 	}
 }
 
-// TestRebinding has hosts whose names lead to another kind of address later.
+// TestRebinding has hosts whose names later resolve to another kind of address.
 func TestRebinding(t *testing.T) {
 	k := &kinds{allow: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}, internal: make(map[string]bool)}
 	for _, step := range []struct {
@@ -392,8 +394,7 @@ func TestRobotsElsewhere(t *testing.T) {
 	}
 }
 
-// TestNotModified has a host that answers 304: it keeps none of the requests that the host
-// allows at a time.
+// TestNotModified: a host that answers 304 does not use up its concurrent requests.
 func TestNotModified(t *testing.T) {
 	s, c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("ETag", `"1"`)

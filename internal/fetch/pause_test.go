@@ -80,8 +80,8 @@ func testLog(t *testing.T, log func() []string, want ...string) {
 	}
 }
 
-// TestSingleResource has one resource that asks for a day. The host waits for five minutes, and a
-// list decides. In the next hour, such a resource delays nothing else.
+// TestSingleResource has one resource that requests a pause of a day. The host waits for five
+// minutes, and a list decides. In the next hour, such a resource delays nothing else.
 func TestSingleResource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, log := newLogged(func(path string) answer {
@@ -114,7 +114,8 @@ func TestSingleResource(t *testing.T) {
 		}
 		testLog(t, log, "0 /list 200", "0 /busy1 503", "300 /list 200", "300 /other 200", "300 /busy2 503", "300 /other 200")
 
-		// An hour later, the host is suspected again, for as long as the resource asks.
+		// An hour later, the host is suspected again, for as long as the resource
+		// requests.
 		time.Sleep(time.Hour)
 		if err := c.testResource(ctx, "busy3"); !IsStatus(err, 503) {
 			t.Errorf("a busy resource after an hour: %v", err)
@@ -237,7 +238,7 @@ func TestPausedAtOnce(t *testing.T) {
 }
 
 // TestResourceWithoutPatience has a resource that is busy for a few seconds, and a caller that does
-// not come back to it: the request is repeated when the time has come.
+// not retry it: the request is repeated when the time has come.
 func TestResourceWithoutPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestD10_Judge goes through scans, one after the other.
+// TestD10_Judge runs through a sequence of scans.
 func TestD10_Judge(t *testing.T) {
 	type scan struct {
 		after            time.Duration // the scan before
@@ -85,7 +85,7 @@ func TestD10_Judge(t *testing.T) {
 	}
 }
 
-// TestD10_NothingToSave finds nothing to write after scans without a change.
+// TestD10_NothingToSave has nothing to write after scans without a change.
 func TestD10_NothingToSave(t *testing.T) {
 	l := NewLimits(0, time.Hour)
 	var s State

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestFailures holds which failures are new, and how they are reported.
+// TestFailures checks which failures are new, and how they are reported.
 func TestFailures(t *testing.T) {
 	var f Failures
 	if f.Succeeded("reading") || f.Of("reading") != nil || f.Err("store") != nil {
@@ -42,7 +42,7 @@ func TestFailures(t *testing.T) {
 		if got := f.Of(step.name); got != step.err {
 			t.Errorf("step %d: the error of %s is %v", i, step.name, got)
 		}
-		// More than once, for the order of a map differs from time to time.
+		// Repeat, because the order of a map varies.
 		for range 10 {
 			got := ""
 			if err := f.Err("store"); err != nil {

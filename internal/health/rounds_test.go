@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestD11_Rounds logs trouble when it begins and when it changes.
+// TestD11_Rounds logs problems when they begin and when they change.
 func TestD11_Rounds(t *testing.T) {
 	var rounds Rounds
 	round := func(wantLines, wantTotal int, wantNews bool, trouble ...string) {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestGroup: a group has the goroutines of goroutines, and none of another group.
+// TestGroup: a group includes goroutines that its goroutines start, and none of another
+// group.
 func TestGroup(t *testing.T) {
 	end := make(chan struct{})
 	started := make(chan struct{})

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A host reads in its log whether content differs or does not exist.
+// The error in the log of a host says whether content differs or does not exist.
 func TestMismatchError(t *testing.T) {
 	missing := fmt.Errorf("paper 1: %w", fs.ErrNotExist)
 	for _, test := range []struct {

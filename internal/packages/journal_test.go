@@ -13,7 +13,7 @@ import (
 
 var midnight = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// minutes returns the time so many minutes after midnight.
+// minutes returns the time n minutes after midnight.
 func minutes(n int) time.Time { return midnight.Add(time.Duration(n) * time.Minute) }
 
 // A ledger is a journal whose changes are at minutes after midnight. It divides itself,

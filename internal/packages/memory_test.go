@@ -18,7 +18,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// A fresh provider yields resources whose strings nobody else refers to.
+// A fresh provider yields resources whose strings are not used elsewhere.
 type fresh struct {
 	n       int
 	hashes  bool

@@ -27,8 +27,8 @@ func (c *counting) Resources(ctx context.Context, r resourcesync.Range) iter.Seq
 	}
 }
 
-// TestCutListsWhatHasChanged: a division after a change lists the packages that have
-// changed, although nobody has requested the dump.
+// TestCutListsWhatHasChanged: a division after a change lists the changed packages,
+// even if nobody has requested the dump.
 func TestCutListsWhatHasChanged(t *testing.T) {
 	const packages = 10
 	set := &counting{Set: memory.New(nil)}

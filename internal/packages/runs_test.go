@@ -44,8 +44,8 @@ func (p *parted) StatParts(ctx context.Context, r resourcesync.Range) (parts []r
 
 func runKey(i int) string { return fmt.Sprintf("%06d", i) }
 
-// TestRuns: a division after a change lists some runs only, and is the same as one that
-// lists everything. With a journal, it reads the versions of changed packages only.
+// TestRuns: a division after a change lists only some runs, and equals a division that
+// lists everything. With a journal, it reads only the versions of changed packages.
 func TestRuns(t *testing.T) {
 	needs.Time(t)
 	t.Run("versions", func(t *testing.T) { testRuns(t, false) })

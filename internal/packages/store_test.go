@@ -22,8 +22,8 @@ func keep(t *testing.T, st *store[int], key string, n int64) *Plan[int] {
 	return p
 }
 
-// TestD16_Budget: a budget holds what is used, forgets what has been idle for longest,
-// and makes others wait for a bounded time.
+// TestD16_Budget: a budget counts memory in use, evicts the longest idle, and makes
+// others wait for a bounded time.
 func TestD16_Budget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := newStore[int](100, 10)

@@ -18,8 +18,7 @@ var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 const origin = "https://example.org"
 
-// TestGolden compares what templates make of data with what they made before; -update writes
-// the files.
+// TestGolden compares the output of templates with files; -update writes the files.
 func TestGolden(t *testing.T) {
 	templates, err := New(nil)
 	if err != nil {

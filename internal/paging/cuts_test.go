@@ -128,9 +128,9 @@ func TestCutsNewest(t *testing.T) {
 	}
 }
 
-// TestCutsProperties grows and shrinks sets at random. Whatever happens, the
-// pages partition the set, keep to their limits, and a page whose keys did not
-// change keeps its boundaries unless it was small enough to be joined.
+// TestCutsProperties grows and shrinks sets at random. The pages always partition the
+// set and keep within their limits, and a page whose keys have not changed keeps its
+// boundaries unless it was small enough to be joined.
 func TestCutsProperties(t *testing.T) {
 	for seed := range uint64(200) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
@@ -162,8 +162,8 @@ func TestCutsProperties(t *testing.T) {
 	}
 }
 
-// TestAddPage holds that pages shown at once make the division that their
-// resources make one by one.
+// TestAddPage: pages added as a whole lead to the same division as their resources
+// added one by one.
 func TestAddPage(t *testing.T) {
 	for seed := range uint64(200) {
 		rnd := rand.New(rand.NewPCG(seed, 2))

@@ -106,9 +106,9 @@ func TestWindowsBySize(t *testing.T) {
 	}
 }
 
-// TestWindowsProperties extends journals at random. Windows are contiguous,
-// keep to their limit, and a closed one stays as it is; dividing step by step,
-// with Rewind, gives what dividing at once gives.
+// TestWindowsProperties extends journals at random. Windows are contiguous and keep
+// within their limit, and closed ones do not change. Dividing step by step, with
+// Rewind, has the same result as dividing at once.
 func TestWindowsProperties(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
@@ -159,8 +159,8 @@ func TestWindowsProperties(t *testing.T) {
 	}
 }
 
-// TestLast: the last interval is known by how many changes it has, whether its
-// windows have settled or not.
+// TestLast: the number of changes identifies the last interval, whether or not its
+// windows have settled.
 func TestLast(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, max := range []int{3, 1000} {

@@ -19,8 +19,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
-// A rawHub answers each request on a connection of its own, as it likes, and notes
-// the URIs that were asked for. It needs no network, and runs in a bubble.
+// A rawHub answers each request on a new connection with raw bytes, and records the
+// requested URIs. It needs no network, and runs in a bubble.
 type rawHub struct {
 	answer func(c net.Conn)
 	asked  []string
@@ -43,9 +43,9 @@ func (h *rawHub) dial(context.Context, string, string) (net.Conn, error) {
 	return theirs, nil
 }
 
-// TestAnswers: what a hub can do to an answer, and whether it has taken the
-// notification then. The status decides, as soon as it is there; what comes before
-// and after it does not matter.
+// TestAnswers checks for all kinds of responses whether the hub has accepted the
+// notification. The status decides as soon as it arrives; bytes before and after it do
+// not matter.
 func TestAnswers(t *testing.T) {
 	const timeout = 10 * time.Second
 	type verdict int
@@ -151,7 +151,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestRetryAfterBounds: a year is an hour, and what has no meaning is not said.
+// TestRetryAfterBounds: a year is shortened to an hour, and invalid values are ignored.
 func TestRetryAfterBounds(t *testing.T) {
 	now := time.Now().UTC()
 	for value, want := range map[string]time.Duration{

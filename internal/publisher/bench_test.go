@@ -8,7 +8,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// thousand are changes such as a repository has them.
+// thousand returns typical changes of a repository.
 func thousand() []resourcesync.Change {
 	begin := moment("2025-01-01T00:00:00Z")
 	changes := make([]resourcesync.Change, 1000)
@@ -53,8 +53,8 @@ func BenchmarkNotification(b *testing.B) {
 	}
 }
 
-// TestNotificationAllocations: what is allocated for a notification does not grow
-// with the number of changes.
+// TestNotificationAllocations: the allocations for a notification do not grow with the
+// number of changes.
 func TestNotificationAllocations(t *testing.T) {
 	changes := thousand()
 	batch := newBatch(capabilityList, 1000)

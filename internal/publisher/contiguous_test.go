@@ -78,8 +78,8 @@ var histories = map[string]func(t *testing.T) history{
 }
 
 // TestRS11_contiguous runs publishers over random histories, with random flushes,
-// failures and restarts in between: intervals meet, each change is in exactly one,
-// once, in order, and the hub has every notification in order.
+// failures and restarts in between. Intervals are contiguous, each change is in exactly
+// one, once and in order, and the hub has every notification in order.
 func TestRS11_contiguous(t *testing.T) {
 	seed := rand.Uint64()
 	for name, make := range histories {
@@ -173,7 +173,7 @@ func wantContiguous(t *testing.T, outbox pushlog.Log, begin time.Time, changer r
 			}
 			told = append(told, fmt.Sprint(at.UnixNano(), e.Metadata.Change, e.Loc))
 		}
-		// Only changes of the datetime of the last one can be too many.
+		// Only changes with the datetime of the last one can exceed the limit.
 		if n := len(entries); n == 0 || n > most && !entries[most-1].Metadata.Datetime.Equal(entries[n-1].Metadata.Datetime) {
 			t.Errorf("notification %d has %d entries, want 1 to %d", i+1, n, most)
 		}
@@ -196,15 +196,15 @@ func wantContiguous(t *testing.T, outbox pushlog.Log, begin time.Time, changer r
 	}
 }
 
-// unled lets everybody lead, as processes may for a moment that were cut off.
+// unled lets every process lead, as may happen for a moment after a lost connection.
 type unled struct{ keeping }
 
 func (unled) Lead(ctx context.Context, f func(context.Context) error) (bool, error) {
 	return true, f(ctx)
 }
 
-// TestTwoLeaders: two leaders write one sequence of notifications, and each
-// of them also sends those of the other.
+// TestTwoLeaders: two leaders write one sequence of notifications, and each of them
+// also sends the notifications of the other.
 func TestTwoLeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)
@@ -231,7 +231,7 @@ func TestTwoLeaders(t *testing.T) {
 	})
 }
 
-// TestHandover goes on in another process, with the topic served in both.
+// TestHandover continues in another process, with the topic served in both.
 func TestHandover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)

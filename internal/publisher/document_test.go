@@ -90,8 +90,8 @@ func TestGoldenFramework(t *testing.T) {
 	}
 }
 
-// TestUnwritable leaves out what cannot be a <loc>, and does not forget how far
-// the journal was read.
+// TestUnwritable leaves out URIs that cannot be a <loc>, and does not lose its position
+// in the journal.
 func TestUnwritable(t *testing.T) {
 	b := newBatch(capabilityList, 1000)
 	b.begin(moment("2025-01-01T00:00:00Z"))
@@ -188,7 +188,7 @@ func TestBatchBounds(t *testing.T) {
 	check(bodies)
 }
 
-// TestBatchRefuses holds journals to their contract.
+// TestBatchRefuses checks that journals which break their contract are refused.
 func TestBatchRefuses(t *testing.T) {
 	begin := moment("2025-01-01T00:00:00Z")
 	b := newBatch(capabilityList, 1000)
@@ -212,8 +212,8 @@ func TestBatchRefuses(t *testing.T) {
 	}
 }
 
-// TestPatchesOfUpdates: the entry of an update may link to a patch, as in a Change
-// List (core 14.4); nothing else may, whatever links a store keeps.
+// TestPatchesOfUpdates: the entry of an update may link to a patch, as in a Change List
+// (core 14.4). No other entry may, even if a store keeps such links.
 func TestPatchesOfUpdates(t *testing.T) {
 	b := newBatch(capabilityList, 1000)
 	b.begin(moment("2026-01-01T00:00:00Z"))

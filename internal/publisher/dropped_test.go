@@ -13,7 +13,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
-// What retention drops before a subscriber has taken it is logged, once, and counted.
+// Notifications that retention drops before a subscriber has accepted them are logged,
+// once, and counted.
 func TestV24_Dropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text strings.Builder

@@ -15,7 +15,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
-// documents tells of updates given by hand. It knows how many it has told.
+// documents returns updates that a test adds. It counts the updates returned.
 type documents struct {
 	mu      sync.Mutex
 	err     error
@@ -59,8 +59,8 @@ func frameworkChannel(d Documents, hubs ...topic.RemoteHub) Channel {
 	return Channel{Topic: frameworkTopic, CapabilityList: capabilityList, Hubs: hubs, Documents: d}
 }
 
-// TestRS14_RS16_RS17_framework: what Framework Notifications say of themselves and
-// of documents. Documents from before the start of the channel are not announced.
+// TestRS14_RS16_RS17_framework checks the contents of Framework Notifications.
+// Documents from before the start of the channel are not announced.
 func TestRS14_RS16_RS17_framework(t *testing.T) {
 	h, hub := hub(t, nil)
 	d, outbox := &documents{}, pushlog.NewMemory()
@@ -95,8 +95,8 @@ func TestRS14_RS16_RS17_framework(t *testing.T) {
 	}
 }
 
-// TestFrameworkRate tells at once after quiet, and then not more often than
-// Options.Framework; what changes together is told together.
+// TestFrameworkRate announces a change at once after a quiet time, and then no more
+// often than Options.Framework. Simultaneous changes are announced together.
 func TestFrameworkRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)

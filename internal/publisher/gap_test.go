@@ -16,7 +16,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
-// stated adds what a Stater knows to a journal.
+// stated adds a Stater to a journal.
 type stated struct {
 	*journal
 	newest time.Time
@@ -28,8 +28,8 @@ func (s *stated) Stat(context.Context, resourcesync.Range) (resourcesync.Stat, e
 	return resourcesync.Stat{LastModified: s.newest, Version: s.newest.String() + s.since.String()}, nil
 }
 
-// TestGap: what the journal has dropped before it was told is a gap that
-// Destinations see; what was dropped after it was told, is none.
+// TestGap: changes that the journal drops before they are published cause a gap that
+// Destinations see. Changes that it drops afterwards do not.
 func TestGap(t *testing.T) {
 	for _, test := range []struct {
 		name          string
@@ -105,7 +105,7 @@ func TestGap(t *testing.T) {
 	}
 }
 
-// TestGapAfterOthers tells what was read before the gap first.
+// TestGapAfterOthers publishes the changes that were read before the gap first.
 func TestGapAfterOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)
@@ -140,8 +140,8 @@ func TestGapAfterOthers(t *testing.T) {
 	})
 }
 
-// TestBegins begins a channel after what there is, by whatever way that is found
-// out.
+// TestBegins starts a channel after the existing changes, for each way of finding the
+// last one.
 func TestBegins(t *testing.T) {
 	now := time.Now().UTC().Truncate(time.Second)
 	old := &journal{since: now.Add(-time.Hour)}
@@ -176,7 +176,7 @@ func TestBegins(t *testing.T) {
 	}
 }
 
-// A windower is a journal that says it divides itself.
+// A windower is a journal that claims to divide itself.
 type windower struct{ *journal }
 
 func (w *windower) Windows(ctx context.Context, _ int) ([]resourcesync.Interval, error) {
@@ -184,7 +184,7 @@ func (w *windower) Windows(ctx context.Context, _ int) ([]resourcesync.Interval,
 	return []resourcesync.Interval{{From: since}}, err
 }
 
-// TestLeftOut reports once what cannot be told, and goes on.
+// TestLeftOut reports a change that cannot be published once, and continues.
 func TestLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)
@@ -227,7 +227,7 @@ func TestLeftOut(t *testing.T) {
 }
 
 // TestD4_NoBatchIsRefused: an invalid field is left out of a notification, which a
-// strict hub would refuse for good, and its change is told.
+// strict hub would refuse for good, and its change is published.
 func TestD4_NoBatchIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)
@@ -258,8 +258,8 @@ func TestD4_NoBatchIsRefused(t *testing.T) {
 	})
 }
 
-// TestBeginning: a channel publishes the changes since the Publisher was made,
-// although it comes to lead only later: somebody may have subscribed already.
+// TestBeginning: a channel publishes the changes since the Publisher was created, even
+// if the Publisher leads only later, because somebody may have subscribed already.
 func TestBeginning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)

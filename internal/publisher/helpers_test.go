@@ -30,7 +30,7 @@ const (
 	description    = "https://museum.example.org/.well-known/resourcesync"
 )
 
-// A post is a request that a hub has had.
+// A post is a request that a hub has received.
 type post struct {
 	at     time.Time
 	method string
@@ -38,8 +38,8 @@ type post struct {
 	body   []byte
 }
 
-// A recorder is a hub that notes what it is sent. answer, which may be nil, says
-// what to answer; n counts the requests from 1.
+// A recorder is a hub that records its requests. answer, which may be nil, returns the
+// response; n counts the requests from 1.
 type recorder struct {
 	answer func(w http.ResponseWriter, n int)
 
@@ -235,7 +235,7 @@ func changed(at time.Time, n int) resourcesync.Change {
 	return resourcesync.Change{Type: resourcesync.Updated, Datetime: at, Resource: resource(n)}
 }
 
-// drop drops what was before t.
+// drop removes the changes before t.
 func (j *journal) drop(t time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
-// A failing outbox fails where it is told to.
+// A failing outbox fails on demand.
 type failing struct {
 	pushlog.Log
 	add, save func() error
@@ -42,7 +42,8 @@ func (f *failing) Append(ctx context.Context, n pushlog.Notification, before, ne
 	return f.Log.Append(ctx, n, before, next)
 }
 
-// TestOutboxFails says so, loses nothing, and sends nothing again and again.
+// TestOutboxFails: a failing outbox is reported, nothing is lost, and nothing is sent
+// repeatedly.
 func TestOutboxFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := errors.New("the disk is full")
@@ -80,7 +81,7 @@ func TestOutboxFails(t *testing.T) {
 	})
 }
 
-// A handedOver outbox is led by this process until another leads it for good.
+// A handedOver outbox is led by this process until another one leads it for good.
 type handedOver struct {
 	pushlog.Log
 	over chan struct{} // closed when the other one begins
@@ -104,8 +105,8 @@ func (h handedOver) Lead(ctx context.Context, f func(context.Context) error) (bo
 	return h.Log.Lead(ctx, f)
 }
 
-// TestFailureHandedOver is well again when another process does what has failed,
-// and says so when it is this one.
+// TestFailureHandedOver: a process is healthy again when another one takes over the
+// failed work, and unhealthy when it has the work itself.
 func TestFailureHandedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var broken atomic.Bool
@@ -149,8 +150,7 @@ func TestFailureHandedOver(t *testing.T) {
 	})
 }
 
-// A stuck journal does not come back from being read, once it is told so. It may
-// also be slow.
+// A stuck journal does not return from reads while it is told so. It can also be slow.
 type stuck struct {
 	*memory.Set
 	hold atomic.Pointer[chan struct{}]
@@ -167,8 +167,8 @@ func (s *stuck) Changes(ctx context.Context, iv resourcesync.Interval) iter.Seq2
 	}
 }
 
-// TestStuckJournal says that nothing is told because the journal cannot be read to its
-// end, while that lasts, and tells all of it then.
+// TestStuckJournal: while a journal cannot be read to its end, the publisher reports
+// that nothing is published. Then it publishes everything.
 func TestStuckJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)
@@ -202,7 +202,7 @@ func TestStuckJournal(t *testing.T) {
 	})
 }
 
-// TestSlowJournal: a journal of which much is to be told slowly is not stuck.
+// TestSlowJournal: a journal with many changes that is read slowly is not stuck.
 func TestSlowJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := inBubble(newRecorder(nil), nil)

@@ -10,8 +10,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// TestExcerpt tells operators what a hub says, unless that could give away a query
-// or a secret, or is not a line of text.
+// TestExcerpt shows operators the response of a hub, unless it could reveal a query or
+// a secret, or is not a line of text.
 func TestExcerpt(t *testing.T) {
 	for answer, want := range map[string]string{
 		"This topic is unknown here.":                   ": This topic is unknown here.",
@@ -34,7 +34,7 @@ func TestExcerpt(t *testing.T) {
 	}
 }
 
-// TestToken shows a hub who publishes, and nobody else.
+// TestToken sends the token to its hub only.
 func TestToken(t *testing.T) {
 	h, with := hub(t, func(w http.ResponseWriter, _ int) { http.Error(w, "sesame is not enough", http.StatusForbidden) })
 	with.Token = "sesame"

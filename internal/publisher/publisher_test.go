@@ -8,7 +8,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
-// TestRS2_severalSets notifies of a resource in two sets on both channels.
+// TestRS2_severalSets sends the change of a resource in two sets on both channels.
 func TestRS2_severalSets(t *testing.T) {
 	h, hub := hub(t, nil)
 	a, b, outbox := memory.New(nil), memory.New(nil), pushlog.NewMemory()

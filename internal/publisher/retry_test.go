@@ -12,7 +12,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
-// TestV18_refused parks what a hub refuses, and goes on.
+// TestV18_refused skips a notification that a hub refuses, and continues.
 func TestV18_refused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(func(w http.ResponseWriter, n int) {
@@ -42,8 +42,8 @@ func TestV18_refused(t *testing.T) {
 	})
 }
 
-// TestV17_backoff waits longer and longer, but no more than an hour, and never at
-// the same moments as others.
+// TestV17_backoff waits longer after each failure, but no more than an hour, and never
+// at the same moments as others.
 func TestV17_backoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := func(w http.ResponseWriter, n int) { w.WriteHeader(http.StatusServiceUnavailable) }
@@ -81,8 +81,8 @@ func TestV17_backoff(t *testing.T) {
 	})
 }
 
-// TestRetryAfter waits for as long as a hub says, in seconds or until a date,
-// within bounds.
+// TestRetryAfter waits as long as a hub requests, in seconds or until a date, within
+// bounds.
 func TestRetryAfter(t *testing.T) {
 	for _, test := range []struct {
 		value       string
@@ -128,7 +128,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestIndependent: a hub that hangs holds up nobody.
+// TestIndependent: a hub that hangs does not delay others.
 func TestIndependent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fine := newRecorder(nil)

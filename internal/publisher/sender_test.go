@@ -50,8 +50,8 @@ func wantInOrder(t *testing.T, outbox keeping, bodies [][]byte) {
 	}
 }
 
-// TestV20_V23_failures sends through all that can happen to a request: the exact
-// bytes of the first attempt, in order, none left out.
+// TestV20_V23_failures sends notifications through all kinds of failed requests: the
+// exact bytes of the first attempt, in order, and complete.
 func TestV20_V23_failures(t *testing.T) {
 	const few = 4
 	for name, answer := range map[string]func(w http.ResponseWriter, n int){
@@ -133,8 +133,7 @@ func TestV20_V23_failures(t *testing.T) {
 	}
 }
 
-// TestHubDown delivers to a hub that was not there at first, and to the other hub
-// at once.
+// TestHubDown delivers to a hub that was down at first, and to the other hub at once.
 func TestHubDown(t *testing.T) {
 	t.Parallel()
 	address := needs.Address(t)
@@ -187,7 +186,7 @@ func TestHubDown(t *testing.T) {
 	}
 }
 
-// TestPing tells a hub that fetches topics of the latest notification.
+// TestPing notifies a hub that fetches topics of the latest notification.
 func TestPing(t *testing.T) {
 	h, hub := hub(t, func(w http.ResponseWriter, n int) {
 		if n == 1 {
@@ -228,7 +227,7 @@ func TestPing(t *testing.T) {
 	t.Error("the hub stays behind")
 }
 
-// TestRetention counts what a hub did not take in time, and goes on.
+// TestRetention counts notifications that a hub did not accept in time, and continues.
 func TestRetention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end := time.Now().Add(30 * 24 * time.Hour)
@@ -260,8 +259,8 @@ func TestRetention(t *testing.T) {
 	})
 }
 
-// TestRepairedHub: a process that begins to publish does not wait for as long as
-// the one before it would have.
+// TestRepairedHub: a process that starts to publish does not wait as long as the
+// previous one would have.
 func TestRepairedHub(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var down atomic.Bool

@@ -21,7 +21,8 @@ func inBubble(h http.RoundTripper, o *topic.Options) *topic.Options {
 	return &out
 }
 
-// TestFlush tells the first change after quiet at once, and later ones together.
+// TestFlush publishes the first change after a quiet time at once, and later ones
+// together.
 func TestFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)
@@ -57,7 +58,7 @@ func TestFlush(t *testing.T) {
 	})
 }
 
-// TestFlushChanges does not wait once there are enough.
+// TestFlushChanges does not wait once there are enough changes.
 func TestFlushChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)
@@ -91,7 +92,7 @@ func TestFlushChanges(t *testing.T) {
 	})
 }
 
-// TestLooks finds changes of sets that say nothing of them.
+// TestLooks finds changes of sets without a Watcher.
 func TestLooks(t *testing.T) {
 	for name, without := range map[string]func(*Channel){
 		"Watcher": func(c *Channel) { c.Stater = nil },
@@ -126,8 +127,8 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// TestSettle waits for as long as changes may come out of order, and says until
-// when it knows.
+// TestSettle waits as long as changes may arrive out of order, and records up to which
+// time it knows them.
 func TestSettle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)
