@@ -18,9 +18,9 @@ func (h hosts) RoundTrip(r *http.Request) (*http.Response, error) {
 	return h[r.URL.Host].RoundTrip(r)
 }
 
-// TestHubLeftOutForAWhile lets a process lead in between that does not know one of
-// the hubs, as while one configuration replaces another, and for longer: that hub
-// misses nothing at first, and begins anew later.
+// TestHubLeftOutForAWhile: a process that does not know one of the hubs leads for a
+// while, as during a reload. After a short time, that hub misses nothing; after a
+// longer one, it starts again.
 func TestHubLeftOutForAWhile(t *testing.T) {
 	for name, tt := range map[string]struct {
 		away time.Duration
@@ -62,8 +62,8 @@ func TestHubLeftOutForAWhile(t *testing.T) {
 	}
 }
 
-// TestTopicLeftOut forgets a topic that has no channel for longer than Retain, and
-// not before: a channel that is back sooner goes on where it was.
+// TestTopicLeftOut: a topic without a channel is forgotten after Retain, but not
+// before. A channel that returns sooner continues where it was.
 func TestTopicLeftOut(t *testing.T) {
 	for name, tt := range map[string]struct {
 		away   time.Duration

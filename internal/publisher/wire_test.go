@@ -20,7 +20,7 @@ import (
 
 // docs/requirements.md names the tests of each requirement.
 
-// hub starts a hub that answers by answer.
+// hub starts a hub that responds with answer.
 func hub(t *testing.T, answer func(w http.ResponseWriter, n int)) (*recorder, topic.RemoteHub) {
 	t.Helper()
 	h := newRecorder(answer)
@@ -29,7 +29,7 @@ func hub(t *testing.T, answer func(w http.ResponseWriter, n int)) (*recorder, to
 	return h, topic.RemoteHub{URI: server.URL + "/websub/"}
 }
 
-// get asks a topic for its latest notification.
+// get requests the latest notification of a topic.
 func get(t *testing.T, p *Publisher, method, topic string, header http.Header) *http.Response {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.ServeTopic(w, r, topic) }))
@@ -56,8 +56,8 @@ func body(t *testing.T, resp *http.Response) string {
 	return string(b)
 }
 
-// targets returns where the links of a header lead, by relation type. There must
-// be one header field.
+// targets returns the targets of the links of a header, by relation type. There must be
+// one header field.
 func targets(t *testing.T, h http.Header) map[string][]string {
 	t.Helper()
 	if n := len(h["Link"]); n != 1 {
@@ -83,8 +83,8 @@ func wantLinks(t *testing.T, h http.Header, hubs ...topic.RemoteHub) {
 	}
 }
 
-// TestWP1_WP2_WP3_RS4_topic asks a topic that has nothing to tell yet, with one hub
-// and with several.
+// TestWP1_WP2_WP3_RS4_topic requests a topic without notifications, with one hub and
+// with several.
 func TestWP1_WP2_WP3_RS4_topic(t *testing.T) {
 	hubs := []topic.RemoteHub{{URI: "https://hub.example.net/"}, {URI: "https://other.example.net/websub?for=us"}}
 	for n := 1; n <= 2; n++ {
@@ -114,9 +114,9 @@ func TestWP1_WP2_WP3_RS4_topic(t *testing.T) {
 	}
 }
 
-// TestWP4_linksInHeaderAlone: a topic is no feed, even for a client that prefers one, and its
-// document has no place for links to itself and to hubs. There they could differ from those of
-// the header.
+// TestWP4_linksInHeaderAlone: a topic is never served as a feed, even to a client that prefers
+// one. Its document has no links to itself and to hubs, because they could differ from the
+// links of the header.
 func TestWP4_linksInHeaderAlone(t *testing.T) {
 	h, hub := hub(t, nil)
 	set, outbox := memory.New(nil), pushlog.NewMemory()
@@ -140,8 +140,8 @@ func TestWP4_linksInHeaderAlone(t *testing.T) {
 	}
 }
 
-// TestWP8_topicsStay: no topic redirects, because Change Notification 4.1 wants 200. When a site
-// has moved, its topics are others, and the old ones do not exist.
+// TestWP8_topicsStay: topics never redirect, because Change Notification 4.1 requires 200. When
+// a site has moved, its topics have other URIs, and the old ones do not exist.
 func TestWP8_topicsStay(t *testing.T) {
 	c := changeChannel(memory.New(nil), topic.RemoteHub{URI: "https://hub.example.net/"})
 	p, err := New(pushlog.NewMemory(), []Channel{c}, nil, nil)
@@ -157,7 +157,7 @@ func TestWP8_topicsStay(t *testing.T) {
 		strings.ToUpper(changeTopic):               http.StatusNotFound,
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
-			// get follows redirects: what is asked here is the answer itself.
+			// get follows redirects. This checks the response itself.
 			w := httptest.NewRecorder()
 			p.ServeTopic(w, httptest.NewRequestWithContext(t.Context(), method, "/", nil), topic)
 			if w.Code != want || w.Header().Get("Location") != "" {
@@ -167,7 +167,7 @@ func TestWP8_topicsStay(t *testing.T) {
 	}
 }
 
-// TestRS5_latest asks a topic for the latest notification.
+// TestRS5_latest requests the latest notification of a topic.
 func TestRS5_latest(t *testing.T) {
 	h, hub := hub(t, nil)
 	set, outbox := memory.New(nil), pushlog.NewMemory()
@@ -219,8 +219,8 @@ func TestOneRepresentation(t *testing.T) {
 	}
 }
 
-// TestWP7_RS6_informsHubs: one POST per notification and hub, with the links of
-// that hub, and the bytes that the outbox has.
+// TestWP7_RS6_informsHubs: there is one POST per notification and hub, with the links
+// of that hub, and the bytes in the outbox.
 func TestWP7_RS6_informsHubs(t *testing.T) {
 	a, hubA := hub(t, nil)
 	b, hubB := hub(t, func(w http.ResponseWriter, _ int) { w.WriteHeader(http.StatusAccepted) })
@@ -250,7 +250,7 @@ func TestWP7_RS6_informsHubs(t *testing.T) {
 	}
 }
 
-// TestRS7_success takes any 2xx for success, and nothing else.
+// TestRS7_success: only 2xx is success.
 func TestRS7_success(t *testing.T) {
 	for status, want := range map[int]string{
 		200: "taken", 201: "taken", 202: "taken", 204: "taken",
@@ -282,7 +282,7 @@ func TestRS7_success(t *testing.T) {
 }
 
 // TestRS8_verifiedSource: a third-party hub accepts notifications of a registered Source only, and
-// verifies each by the links of the POST and by those of the topic, with HEAD and GET.
+// compares the links of each POST with the links of the topic, by HEAD and GET.
 func TestRS8_verifiedSource(t *testing.T) {
 	set, outbox := memory.New(nil), pushlog.NewMemory()
 	site := httptest.NewUnstartedServer(nil)
@@ -359,7 +359,7 @@ func linksOf(h http.Header) map[string]string {
 	return out
 }
 
-// TestRS9_RS10_RS13_changeNotification: what a notification says of itself and of
+// TestRS9_RS10_RS13_changeNotification checks the head of a notification and its
 // changes, in the order of time.
 func TestRS9_RS10_RS13_changeNotification(t *testing.T) {
 	h, hub := hub(t, nil)
@@ -401,7 +401,8 @@ func TestRS9_RS10_RS13_changeNotification(t *testing.T) {
 	}
 }
 
-// TestRS12_sequence splits very many changes into a sequence of urlset documents.
+// TestRS12_sequence splits a very large number of changes into a sequence of urlset
+// documents.
 func TestRS12_sequence(t *testing.T) {
 	h, hub := hub(t, nil)
 	set, outbox := memory.New(nil), pushlog.NewMemory()

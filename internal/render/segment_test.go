@@ -39,7 +39,7 @@ func (i item) entry() *rsxml.Entry {
 	return e
 }
 
-// in returns those of items that are in r.
+// in returns the items that are in r.
 func in(items []item, r resourcesync.Range) []item {
 	var some []item
 	for _, i := range items {
@@ -70,7 +70,8 @@ func cold(t testing.TB, items []item) Text {
 	return text
 }
 
-// plainOf returns what a client reads that knows one gzip member only, and checks it.
+// plainOf returns the content that a client reads that knows only one gzip member, and
+// checks it.
 func plainOf(t testing.TB, text *Text) []byte {
 	t.Helper()
 	r := bytes.NewReader(text.Gzip)
@@ -89,8 +90,8 @@ func plainOf(t testing.TB, text *Text) []byte {
 	return plain
 }
 
-// TestSteps: after any changes, what is taken over and what is rendered again are together
-// what rendering everything gives, byte for byte.
+// TestSteps: after any changes, the reused and the rendered parts together equal a
+// complete rendering, byte for byte.
 func TestSteps(t *testing.T) {
 	for seed := range uint64(12) {
 		rnd := rand.New(rand.NewPCG(seed, 12))
@@ -190,7 +191,7 @@ func merge(ranges []resourcesync.Range) []resourcesync.Range {
 	return all
 }
 
-// TestBoundaries: keys of any usual form have about as many boundaries.
+// TestBoundaries: keys of all usual forms have about the same number of boundaries.
 func TestBoundaries(t *testing.T) {
 	const n = 50_000
 	for _, form := range []string{"%d", "%[1]d0", "%08[1]x", "articles/%06[1]d.html", "%[1]d/index.html", "item/%[1]d/%[1]d.json", "%06[1]d/%06[1]d.pdf"} {
@@ -206,7 +207,7 @@ func TestBoundaries(t *testing.T) {
 	}
 }
 
-// FuzzJoin: whatever the sizes of segments, the document is one gzip member of their text.
+// FuzzJoin: a document of segments of any size is one gzip member of their text.
 func FuzzJoin(f *testing.F) {
 	f.Add([]byte("head"), []byte("text"), []byte("tail"), uint8(3))
 	f.Add([]byte{}, []byte{}, []byte("t"), uint8(1))
@@ -233,7 +234,7 @@ func FuzzJoin(f *testing.F) {
 	})
 }
 
-// TestClients: programs that read gzip read a document of segments completely.
+// TestClients: programs that read gzip can read a document of segments completely.
 func TestClients(t *testing.T) {
 	var items []item
 	for i := range 20_000 {

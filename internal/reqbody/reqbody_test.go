@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// serve sends raw to a server of h that has no time-outs of its own, and returns
-// the answers, how long it took until the connection ended or had answered all,
-// and whether it ended.
+// serve sends raw to a server of h that has no time-outs of its own, and returns the
+// responses, the time until the connection ended or all requests were answered, and
+// whether it ended.
 func serve(t *testing.T, h http.HandlerFunc, raw string, answers int) (got []*http.Response, took time.Duration, ended bool) {
 	t.Helper()
 	listener := make(pipes, 1)
@@ -62,8 +62,7 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { return nil }
 func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// TestD18_NoBody sends requests as they are on the wire to a handler that takes no
-// body.
+// TestD18_NoBody sends raw requests to a handler that takes no body.
 func TestD18_NoBody(t *testing.T) {
 	h := func(w http.ResponseWriter, r *http.Request) {
 		if !None(w, r) {
@@ -136,8 +135,8 @@ func TestD18_ContextLives(t *testing.T) {
 	})
 }
 
-// TestD18_OtherStreams: what one stream of an HTTP/2 connection does not send is no
-// matter of the others.
+// TestD18_OtherStreams: a stream of an HTTP/2 connection that sends nothing does not
+// affect the others.
 func TestD18_OtherStreams(t *testing.T) {
 	begun := make(chan struct{})
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -22,8 +22,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb/sqlitedb"
 )
 
-// each runs a test on an empty database of every engine. open returns another
-// handle of the same database, as another process has it.
+// each runs a test on an empty database of every engine. open returns another handle of
+// the same database, as another process would have.
 func each(t *testing.T, test func(t *testing.T, open func() rowdb.DB)) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestValues(t *testing.T) {
 	})
 }
 
-// TestEach runs a statement more often than is sent at once.
+// TestEach runs a statement more often than fits into one batch.
 func TestEach(t *testing.T) {
 	each(t, func(t *testing.T, open func() rowdb.DB) {
 		db := open()
@@ -225,7 +225,7 @@ func TestUpdate(t *testing.T) {
 			t.Errorf("left are %v", got)
 		}
 
-		// One at a time, each of which sees what the ones before it did.
+		// One at a time, and each sees the results of the previous ones.
 		var wg sync.WaitGroup
 		const n = 20
 		for i := range 2 * n {
@@ -272,7 +272,7 @@ func TestSnapshot(t *testing.T) {
 	})
 }
 
-// TestStop: a query that is stopped says so, even if its context is done.
+// TestStop: a stopped query returns an error, even if its context is done.
 func TestStop(t *testing.T) {
 	each(t, func(t *testing.T, open func() rowdb.DB) {
 		db := open()

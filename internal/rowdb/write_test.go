@@ -8,7 +8,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// TestWrite: all of it or nothing, and in PostgreSQL beside an Update.
+// TestWrite: a Write takes effect completely or not at all, and in PostgreSQL runs
+// beside an Update.
 func TestWrite(t *testing.T) {
 	each(t, func(t *testing.T, open func() rowdb.DB) {
 		db := open()
@@ -43,7 +44,7 @@ func TestWrite(t *testing.T) {
 	})
 }
 
-// TestTryWrite does not wait for a writer, and in PostgreSQL it need not.
+// TestTryWrite does not wait for a writer. In PostgreSQL, it need not.
 func TestTryWrite(t *testing.T) {
 	each(t, func(t *testing.T, open func() rowdb.DB) {
 		db := open()

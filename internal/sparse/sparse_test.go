@@ -45,7 +45,7 @@ func TestD22_SuppressedAtDebug(t *testing.T) {
 	}
 }
 
-// TestD22_Kinds: clients cannot make up kinds without end.
+// TestD22_Kinds: clients cannot create an unlimited number of kinds.
 func TestD22_Kinds(t *testing.T) {
 	to, b := newLogger(slog.LevelInfo)
 	l := Log{Every: time.Hour}
@@ -70,7 +70,7 @@ func TestD22_LongValues(t *testing.T) {
 	}
 }
 
-// TestD22_ServerErrors writes what an http.Server writes of its clients.
+// TestD22_ServerErrors logs the errors that an http.Server reports about its clients.
 func TestD22_ServerErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to, b := newLogger(slog.LevelInfo)

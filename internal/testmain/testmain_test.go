@@ -12,10 +12,11 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testmain.Run(m)) }
 
-// inner makes a process of this test print what a test sees.
+// inner makes a process of this test print its environment.
 const inner = "TESTMAIN_TEST_INNER"
 
-// TestGiven: what the environment or the command line says is not changed, and nothing is left.
+// TestGiven: settings from the environment or the command line are not changed, and nothing is
+// left behind.
 func TestGiven(t *testing.T) {
 	if os.Getenv(inner) != "" {
 		t.Logf("parallel=%s tmp=%s", flag.Lookup("test.parallel").Value, os.TempDir())

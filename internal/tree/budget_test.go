@@ -50,7 +50,7 @@ func documentText(capability string, locs ...string) string {
 	return text + "</urlset>"
 }
 
-// TestDiscoveryBudget has Sources whose documents above the lists have no end.
+// TestDiscoveryBudget has Sources whose documents above the lists never end.
 func TestDiscoveryBudget(t *testing.T) {
 	locs := func(path string, n int) (out []string) {
 		for i := range n {

@@ -40,8 +40,8 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// FuzzResolve wants of any text that what is resolved from it can be requested, and stays as it
-// is when it is resolved again.
+// FuzzResolve: each text resolves to a URI that can be requested, and that does not change when
+// it is resolved again.
 func FuzzResolve(f *testing.F) {
 	for _, ref := range []string{"", "a%", "//[::1]:0/%41", "https://a:b@c/%zz?%#%", "http://a\\b/é"} {
 		f.Add(ref)

@@ -130,7 +130,7 @@ func TestNewErrors(t *testing.T) {
 	}
 }
 
-// TestVersion also holds that the same list gives the same bytes.
+// TestVersion also checks that the same list gives the same bytes.
 func TestVersion(t *testing.T) {
 	var s source
 	base := func() []virtualzip.Entry {
@@ -144,8 +144,8 @@ func TestVersion(t *testing.T) {
 	if one.Version() != again.Version() || !bytes.Equal(whole(t, one), whole(t, again)) {
 		t.Error("the same list gives two packages")
 	}
-	// Replicas built by different releases of Go should give the same bytes.
-	// If a release changes this, downloads begin again, and nothing else.
+	// Replicas built with different releases of Go should give the same bytes. If a
+	// release changes this, downloads merely start over.
 	if v := one.Version(); v != "3bdbc65515780ac5370b2cf434197460" {
 		t.Errorf("the version is now %s", v)
 	}

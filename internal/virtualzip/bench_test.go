@@ -17,9 +17,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 )
 
-// compare times a and base in turn, so that what disturbs the machine disturbs
-// both, and reports the median of base over that of a: the share of the base's
-// speed that a reaches.
+// compare times a and base in turn, so that disturbances of the machine affect both,
+// and reports the ratio of the medians: the share of the base's speed that a reaches.
 func compare(b *testing.B, a, base func()) {
 	a() // what is made once is made now
 	base()
@@ -39,9 +38,9 @@ func timed(f func()) time.Duration {
 	return time.Since(started)
 }
 
-// BenchmarkThroughput sends files over loopback as a package and, in the same
-// rounds, one after the other by io.Copy, which uses sendfile. The metric is the
-// share of the latter's speed.
+// BenchmarkThroughput sends files over loopback as a package and, in the same rounds,
+// one after the other by io.Copy, which uses sendfile. The metric is the ratio to the
+// latter's speed.
 func BenchmarkThroughput(b *testing.B) {
 	for _, files := range []struct{ count, size int }{{64, 1 << 20}, {2000, 20_000}} {
 		dir := b.TempDir()
@@ -146,8 +145,8 @@ func drain(b *testing.B, r io.Reader) (n int64) {
 	}
 }
 
-// BenchmarkNew lays out a package of 50,000 entries. held/entry is what stays in
-// memory of each, beside what its Open refers to.
+// BenchmarkNew lays out a package of 50,000 entries. held/entry is the memory that each
+// of them keeps, beyond the references of its Open.
 func BenchmarkNew(b *testing.B) {
 	entries := make([]virtualzip.Entry, 50_000)
 	open := func(context.Context) (io.ReadCloser, error) { return nil, os.ErrNotExist }

@@ -22,8 +22,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 )
 
-// damages are what may happen to a file after it was listed. Each comes with
-// the error that reading it must give.
+// damages are possible changes of a file after it was listed, each with the error that
+// reading it must return.
 var damages = []struct {
 	name string
 	do   func(path string, content []byte) error
@@ -47,8 +47,8 @@ var damages = []struct {
 	{"deleted", func(path string, _ []byte) error { return os.Remove(path) }, fs.ErrNotExist},
 }
 
-// TestDamage reads packages of which a file is no longer what was listed. The
-// last byte of its content must never be handed out, nor anything after it.
+// TestDamage reads packages in which a file has changed since it was listed. The last
+// byte of its content must never be sent, nor anything after it.
 func TestDamage(t *testing.T) {
 	for _, size := range []int{1, 100, 20_000, 600_000} {
 		for _, d := range damages {
@@ -105,7 +105,7 @@ func checkEntryError(t *testing.T, err error, name string, want error) {
 }
 
 // TestD21_DamageWithin reads from inside an entry to its end. Damage before the range
-// is found too, whether the source can seek or not.
+// is detected as well, whether or not the source can seek.
 func TestD21_DamageWithin(t *testing.T) {
 	content := random(1, 600_000)
 	replaced := slices.Clone(content)
@@ -157,7 +157,7 @@ func TestD21_DamageWithin(t *testing.T) {
 	}
 }
 
-// TestFailures are those of sources that are no files.
+// TestFailures checks the failures of sources that are not files.
 func TestFailures(t *testing.T) {
 	for name, tt := range map[string]struct {
 		e    virtualzip.Entry
@@ -200,7 +200,7 @@ type failingSeeker struct{}
 
 func (failingSeeker) Seek(int64, int) (int64, error) { return 0, errFailed }
 
-// TestDamageDuring damages a file of which a client has a part.
+// TestDamageDuring damages a file of which a client already has a part.
 func TestDamageDuring(t *testing.T) {
 	content := random(1, 600_000)
 	for _, d := range damages {
@@ -219,7 +219,7 @@ func TestDamageDuring(t *testing.T) {
 			}
 			_, err := r.WriteTo(io.Discard)
 			if d.name == "replaced" {
-				// Its first byte had been read, and so was the rest as listed.
+				// Its first byte had been read, and the rest matches the listing.
 				if err != nil {
 					t.Error(err)
 				}
@@ -230,8 +230,8 @@ func TestDamageDuring(t *testing.T) {
 	}
 }
 
-// TestBrokenTransfer holds that a client sees each damage as a broken transfer,
-// the handler sees which entry it is, and nothing leaks.
+// TestBrokenTransfer: a client sees each damage as an aborted transfer, the handler
+// learns which entry it is, and nothing leaks.
 func TestBrokenTransfer(t *testing.T) {
 	dir := t.TempDir()
 	content := random(1, 600_000)
@@ -274,8 +274,8 @@ func TestBrokenTransfer(t *testing.T) {
 	})
 }
 
-// TestAbandonedTransfers holds that nothing leaks when clients go away, and that
-// a Reader may be closed while http.ServeContent still reads it.
+// TestAbandonedTransfers: nothing leaks when clients leave, and a Reader may be closed
+// while http.ServeContent still reads it.
 func TestAbandonedTransfers(t *testing.T) {
 	dir := t.TempDir()
 	a := archive(t, file(t, "a", filepath.Join(dir, "a"), random(1, 4<<20)), file(t, "b", filepath.Join(dir, "b"), random(2, 4<<20)))
@@ -303,8 +303,8 @@ func TestAbandonedTransfers(t *testing.T) {
 	})
 }
 
-// A handler serves an archive as rshttp does: it breaks the connection when
-// reading has failed.
+// A handler serves an archive as rshttp does: it aborts the connection when reading
+// fails.
 type handler struct {
 	archive *virtualzip.Archive
 	errs    chan error // what reading ended with, of each request
@@ -323,7 +323,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// pieces has http.ServeContent write as large pieces as WriteTo does.
+// pieces makes http.ServeContent write pieces as large as WriteTo does.
 type pieces struct{ http.ResponseWriter }
 
 func (p pieces) ReadFrom(r io.Reader) (int64, error) {

@@ -15,15 +15,15 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 )
 
-// defers has the checksum of e found out when it is needed.
+// defers makes e compute its checksum when it is needed.
 func defers(e *virtualzip.Entry) {
 	crc := e.CRC32
 	e.CRC32 = 0xdeadbeef // what is to be found out is not known
 	e.Checksum = func(context.Context) (uint32, error) { return crc, nil }
 }
 
-// TestDeferred: many readers, each of whom begins somewhere else, read the package
-// that they would if all checksums had been known.
+// TestDeferred: several readers that begin at different offsets read the same package
+// as with known checksums.
 func TestDeferred(t *testing.T) {
 	var s source
 	var known, later []virtualzip.Entry
@@ -65,7 +65,8 @@ func TestDeferred(t *testing.T) {
 	}
 }
 
-// TestDeferredOnce: a checksum is found out when it is needed, not before, and once.
+// TestDeferredOnce: a checksum is computed when it is needed, not before, and only
+// once.
 func TestDeferredOnce(t *testing.T) {
 	var s source
 	var found atomic.Int64
@@ -88,8 +89,8 @@ func TestDeferredOnce(t *testing.T) {
 	}
 }
 
-// TestDeferredFails: what fails is tried again by the next reader; nothing of the
-// entry leaves before.
+// TestDeferredFails: the next reader retries a failed checksum; no byte of the entry is
+// sent before.
 func TestDeferredFails(t *testing.T) {
 	var s source
 	for name, wrong := range map[string]func() (uint32, error){

@@ -34,7 +34,7 @@ func sample(t *testing.T) *virtualzip.Archive {
 		file(t, "resources/é", path, random(4, 400_000)))
 }
 
-// TestServeContent asks a real server for parts of a package.
+// TestServeContent requests parts of a package from a real server.
 func TestServeContent(t *testing.T) {
 	a := sample(t)
 	b := whole(t, a)
@@ -84,7 +84,7 @@ func TestServeContent(t *testing.T) {
 	}
 }
 
-// TestServeSeveralRanges asks for several ranges at once.
+// TestServeSeveralRanges requests several ranges at once.
 func TestServeSeveralRanges(t *testing.T) {
 	a := sample(t)
 	b := whole(t, a)
@@ -132,7 +132,7 @@ func do(t *testing.T, srv *httptest.Server, method string, header ...string) *ht
 	return res
 }
 
-// TestResume cuts a download by curl at 50 random offsets and has curl go on
+// TestResume interrupts a download by curl at 50 random offsets and has curl resume it
 // each time.
 func TestResume(t *testing.T) {
 	curl := needs.Program(t, "curl")

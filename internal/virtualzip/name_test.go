@@ -13,16 +13,16 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 )
 
-// TestName states names with "~*" where the digest is.
+// TestName writes "~*" in place of the digest.
 func TestName(t *testing.T) {
 	long := strings.Repeat("x", 250)
 	for _, tt := range []struct{ uri, want string }{
-		// What can stand as it is.
+		// Names that are kept.
 		{"https://example.org/papers/1.pdf", "https/example.org/papers/1.pdf"},
 		{"http://example.org/papers/1.pdf", "http/example.org/papers/1.pdf"},
 		{"https://example.org/10.5281/zenodo.42/data_v1.2-final.tar.gz", "https/example.org/10.5281/zenodo.42/data_v1.2-final.tar.gz"},
 
-		// What may be confused with something else.
+		// Names that may be confused with others.
 		{"https://example.org/papers", "https/example.org/papers~*"},
 		{"https://example.org/papers/", "https/example.org/papers/index~*"},
 		{"https://example.org/", "https/example.org/index~*"},
@@ -36,7 +36,7 @@ func TestName(t *testing.T) {
 		{"https://example.org/a.pdf#page=2", "https/example.org/a_page_2~*.pdf"},
 		{"https://example.org/%61.pdf", "https/example.org/a~*.pdf"},
 
-		// What people can still read.
+		// Names that people can still read.
 		{"https://example.org/caf%C3%A9/na%C3%AFve.txt", "https/example.org/café/naïve~*.txt"},
 		{"https://example.org/%E8%AB%96%E6%96%87.pdf", "https/example.org/論文~*.pdf"},
 		{"https://example.org/%E0%A4%B9%E0%A4%BF%E0%A4%A8%E0%A5%8D%E0%A4%A6%E0%A5%80", "https/example.org/हिन्दी~*"},
@@ -50,7 +50,7 @@ func TestName(t *testing.T) {
 		{"papers/1.pdf", "papers/1~*.pdf"},
 		{"", "index~*"},
 
-		// What is not harmless.
+		// Unsafe names.
 		{"https://example.org/../../etc/passwd", "https/example.org/__/__/etc/passwd~*"},
 		{"https://example.org/%2e%2e/%2e/a.pdf", "https/example.org/__/_/a~*.pdf"},
 		{"https://example.org/..%2f..%2fa.pdf", "https/example.org/_._.._a~*.pdf"},
@@ -69,7 +69,7 @@ func TestName(t *testing.T) {
 		{"https://example.org/a./b%20/c.", "https/example.org/a_/b_/c_~*"},
 		{"https://example.org/a~b~c5zk23of3liowozbqzzzo4djbm.pdf", "https/example.org/a_b_c5zk23of3liowozbqzzzo4djbm~*.pdf"},
 
-		// What is too long.
+		// Names that are too long.
 		{"https://example.org/" + strings.Repeat("y/", 2490), "https/example.org/" + strings.Repeat("y/", 90) + "index~*"},
 		{"https://example.org/?" + strings.Repeat("%C3%A9", 900), "https/example.org/" + strings.Repeat("é", 86) + "~*"},
 		{"https://example.org/" + long + ".pdf", "https/example.org/" + long[:200-27-4] + "~*.pdf"},
@@ -85,7 +85,7 @@ func TestName(t *testing.T) {
 
 var digest = regexp.MustCompile(`~[a-z2-7]{26}`)
 
-// TestNameFolder holds that the longest folder leaves room for a file.
+// TestNameFolder checks that the longest folder leaves room for a file.
 func TestNameFolder(t *testing.T) {
 	folder := strings.Repeat("f", 120)
 	for _, uri := range []string{"https://example.org/1.pdf", "https://example.org/" + strings.Repeat("y", 300) + ".abcdefghijkl"} {
@@ -118,7 +118,7 @@ func checkName(name string) error {
 
 var device = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com\d|lpt\d)(\.|$)`)
 
-// fold maps names that a file system without letter case takes for one to one.
+// fold maps names to the same name that a case-insensitive file system considers equal.
 func fold(s string) string {
 	return strings.Map(func(r rune) rune {
 		least := r
@@ -138,8 +138,8 @@ func checkApart(a, b string) error {
 	return nil
 }
 
-// TestSpellingsApart: what people take for one name, and some file systems do, are
-// several if their URIs are.
+// TestSpellingsApart: names that people or file systems consider equal differ if their
+// URIs do.
 func TestSpellingsApart(t *testing.T) {
 	uris := []string{
 		"https://example.org/caf%C3%A9.txt", "https://example.org/caf%c3%a9.txt", "https://example.org/café.txt", // NFC

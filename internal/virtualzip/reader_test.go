@@ -26,7 +26,7 @@ func TestRanges(t *testing.T) {
 			var s source
 			var entries []virtualzip.Entry
 			for i := range r.IntN(12) {
-				// Sizes around those at which reading does something else.
+				// Sizes around those at which reading changes its method.
 				size := []int{0, 0, 1, r.IntN(100), r.IntN(60_000), 256<<10 - 1 + r.IntN(3), 256<<10 + r.IntN(400_000)}[r.IntN(7)]
 				content := random(seed<<32+uint64(i), size)
 				name := fmt.Sprintf("resources/%d/%x", i, random(uint64(i), r.IntN(50)))
@@ -139,7 +139,7 @@ func TestSeekErrors(t *testing.T) {
 	}
 }
 
-// TestOpens holds how often and how an entry is opened.
+// TestOpens checks how often and how an entry is opened.
 func TestOpens(t *testing.T) {
 	content := random(1, 1<<20)
 	for _, tt := range []struct {
@@ -224,8 +224,8 @@ func (c countingAt) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// TestContext holds that the end of the context closes the entry that is open,
-// though nobody calls the Reader again.
+// TestContext: the end of the context closes the open entry, even if nobody calls the
+// Reader again.
 func TestContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s source
@@ -248,8 +248,8 @@ func TestContext(t *testing.T) {
 	})
 }
 
-// TestContextWithinRead holds that Close and the end of the context both end a
-// Read that waits for its source, and that this is no fault of the entry.
+// TestContextWithinRead: Close and the end of the context both end a Read that waits
+// for its source, and the entry is not blamed.
 func TestContextWithinRead(t *testing.T) {
 	for name, end := range map[string]func(*virtualzip.Reader, context.CancelFunc){
 		"cancel": func(_ *virtualzip.Reader, cancel context.CancelFunc) { cancel() },
@@ -277,7 +277,7 @@ func TestContextWithinRead(t *testing.T) {
 	}
 }
 
-// waiting is a source that gives nothing until its context ends.
+// waiting is a source that blocks until its context ends.
 type waiting struct{ ctx context.Context }
 
 func (w waiting) Read([]byte) (int, error) {
@@ -305,7 +305,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestWriteTo holds that WriteTo stops at the error of its writer.
+// TestWriteTo checks that WriteTo stops at the error of its writer.
 func TestWriteTo(t *testing.T) {
 	r := archive(t, literal("a", random(1, 1<<20))).NewReader(t.Context(), nil)
 	defer r.Close()
@@ -319,7 +319,7 @@ func TestWriteTo(t *testing.T) {
 	}
 }
 
-// TestReadAllocates holds that what an entry costs does not grow with it.
+// TestReadAllocates: the cost of reading an entry does not grow with its size.
 func TestReadAllocates(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates too")

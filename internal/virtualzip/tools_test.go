@@ -14,7 +14,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 )
 
-// run runs a tool far from UTC, in a locale of UTF-8, and returns what it prints.
+// run runs a tool in a time zone far from UTC, in a locale of UTF-8, and returns its
+// output.
 func run(t *testing.T, name string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), needs.Program(t, name), args...)
@@ -70,7 +71,7 @@ with zipfile.ZipFile(sys.argv[1]) as z:
         print(i.filename, i.date_time, z.read(i).hex(), sep="\0")
 `
 
-// TestTools has other programs check, list and unpack packages.
+// TestTools checks, lists and unpacks packages with other programs.
 func TestTools(t *testing.T) {
 	needs.Time(t)
 	for name, make := range tested() {
@@ -99,7 +100,7 @@ func TestTools(t *testing.T) {
 				if got := run(t, "bsdtar", "-xOf", path); !bytes.Equal(got, all) {
 					t.Error("bsdtar -xO gives other content")
 				}
-				// From a pipe, so that it has to do without the central directory.
+				// From a pipe, so that it cannot use the central directory.
 				if got := run(t, "sh", "-c", `cat "$0" | bsdtar -xOf -`, path); !bytes.Equal(got, all) {
 					t.Error("bsdtar -xO gives other content of a stream")
 				}

@@ -16,7 +16,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 )
 
-// zeros is content of nothing but zeros, of any size.
+// zeros is content of any size that consists of zeros.
 type zeros struct{ *io.SectionReader }
 
 func newZeros(size int64) zeros { return zeros{io.NewSectionReader(zeroAt{}, 0, size)} }
@@ -40,9 +40,9 @@ func (a at) ReadAt(p []byte, off int64) (int, error) {
 	return io.ReadFull(a.Reader, p)
 }
 
-// TestZIP64 lays out entries of sizes, and at offsets, around 4 GiB, one of them
-// in a sparse file. Only the small ones are read: to reach their ends, the others would be
-// read whole.
+// TestZIP64 lays out entries of sizes, and at offsets, around 4 GiB, one of them in a
+// sparse file. Only the small ones are read, because the others would have to be read
+// completely to reach their ends.
 func TestZIP64(t *testing.T) {
 	sparse := filepath.Join(t.TempDir(), "sparse")
 	if err := os.WriteFile(sparse, nil, 0o600); err != nil {
@@ -106,10 +106,10 @@ func TestZIP64(t *testing.T) {
 		} else if got := read(t, func(context.Context) (io.ReadCloser, error) { return f.Open() }); string(got) != strings.Repeat("x", int(sizes[i])) {
 			t.Errorf("entry %d contains %q", i, got)
 		}
-		// What is not written is zeros.
+		// Unwritten parts are zeros.
 		copyRange(t, out, r, end, start+content)
 		end = start + sizes[i]
-		// Ranges into the header that follows, and across the end of what is small.
+		// Ranges into the following header, and across the end of small entries.
 		b, before := make([]byte, 10), min(4, sizes[i])
 		if sizes[i] >= 1<<20 {
 			before = 0

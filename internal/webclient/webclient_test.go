@@ -26,7 +26,7 @@ func (d drip) Read(p []byte) (int, error) {
 }
 func (drip) Close() error { return nil }
 
-// TestSlow ends the transfer of a server that never stops sending a little.
+// TestSlow: a transfer from a server that keeps sending a little ends.
 func TestSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -39,7 +39,7 @@ func TestSlow(t *testing.T) {
 	})
 }
 
-// TestText reads no more than the limit, however well the text is compressed.
+// TestText reads no more than the limit, even if the text is highly compressed.
 func TestText(t *testing.T) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -59,7 +59,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestPause records what a server asks for, up to a maximum.
+// TestPause records the pause that a server requests, up to a maximum.
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p Pause

@@ -26,7 +26,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// A recorder takes note of what a rule finds.
+// A recorder records the findings of a rule.
 type recorder struct {
 	*testing.T
 	mu    sync.Mutex
@@ -46,7 +46,7 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	panic(stop{})
 }
 
-// findings returns what a rule finds wrong with a store.
+// findings returns the faults that a rule finds in a store.
 func findings(t *testing.T, r rule, one, other pushlog.Log) []string {
 	rec := &recorder{T: t}
 	func() {
@@ -164,7 +164,7 @@ func (b *bent) Subscriptions(context.Context) iter.Seq2[pushlog.Subscription, er
 }
 func (b *bent) Expire(context.Context) error { return b.expire() }
 
-// TestBad holds that what is wrong with a log is found by the rule that is about it.
+// TestBad: each fault of a log is found by the rule about it.
 func TestBad(t *testing.T) {
 	for _, bad := range slices.Concat(badLogs, badCursors, badRequests, badClaims) {
 		t.Run(strings.ReplaceAll(bad.name, " ", "_"), func(t *testing.T) {
@@ -182,10 +182,10 @@ func TestBad(t *testing.T) {
 	}
 }
 
-// TestTwo holds that two logs that know nothing of each other are found out.
+// TestTwo: two logs that are not connected are detected.
 func TestTwo(t *testing.T) {
 	for _, r := range rules {
-		// These are about each process by itself.
+		// These rules are about each process by itself.
 		if slices.Contains([]string{"State", "Append/number", "Lead/end", "Watch/end", "ClaimRequests/race"}, r.name) {
 			continue
 		}

@@ -16,8 +16,8 @@ import (
 
 const cachedURI = "https://example.org/change/"
 
-// A gappy store has the messages of a topic whose numbers are not in gaps, and
-// counts how often it is asked.
+// A gappy store has the messages of a topic whose numbers are not in gaps, and counts
+// its calls.
 type gappy struct {
 	pushlog.Log
 	mu       sync.Mutex
@@ -52,8 +52,8 @@ func (s *gappy) add(number int64, size int) {
 	s.messages = append(s.messages, pushlog.Notification{Topic: cachedURI, Number: number, Body: []byte(strings.Repeat("x", size))})
 }
 
-// held is what s has in memory and what of it is in use, counted anew, and whether
-// each message is there once.
+// held recounts the bytes of s in memory and in use, and reports whether each message
+// is there once.
 func (s *Cache) held(used map[*Message]bool) (bytes, inUse int, once bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,10 +72,10 @@ func (s *Cache) held(used map[*Message]bool) (bytes, inUse int, once bool) {
 	return bytes, inUse, once
 }
 
-// TestCache has readers go through a topic from all sorts of places, some slowly,
-// while messages are added and old ones are dropped, in a cache that is too small
-// for all of them. Each sees every message that was there, in order, and what is
-// in memory is what is counted and stays bounded.
+// TestCache has readers walk through a topic from all kinds of positions, some slowly,
+// while messages are added and old ones are dropped, in a cache that is too small for
+// all of them. Each reader sees every existing message, in order, and the counted
+// memory is correct and bounded.
 func TestCache(t *testing.T) {
 	for seed := range uint64(50) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
@@ -144,7 +144,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// TestCacheShares has many at the same place ask at the same time: one reads.
+// TestCacheShares: many simultaneous readers at the same position cause one read.
 func TestCacheShares(t *testing.T) { synctest.Test(t, testCacheShares) }
 
 func testCacheShares(t *testing.T) {
@@ -182,7 +182,7 @@ func testCacheShares(t *testing.T) {
 	}
 }
 
-// TestCacheDropsTheUnused needs room: what is in use would not give any.
+// TestCacheDropsTheUnused needs room that messages in use would not free.
 func TestCacheDropsTheUnused(t *testing.T) {
 	store := &gappy{}
 	for i := range 3 {

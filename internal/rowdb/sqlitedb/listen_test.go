@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// listening is a listener in a bubble, with a version that the test moves.
+// listening is a listener in a bubble, with a version that the test changes.
 type listening struct {
 	listener
 	written chan struct{}
@@ -52,7 +52,7 @@ func (l *listening) pollsIn(d time.Duration) int64 {
 	return l.polls.Load() - before
 }
 
-// write reports a write, as the system does once after arm.
+// write reports a write, as the system would once after arm.
 func (l *listening) write() {
 	if l.armed.Swap(false) {
 		l.written <- struct{}{}
@@ -103,7 +103,7 @@ func TestListenerWaitsForTheDisk(t *testing.T) {
 	}
 }
 
-// TestListenerWithBusyWriter has writes all the time.
+// TestListenerWithBusyWriter has continuous writes.
 func TestListenerWithBusyWriter(t *testing.T) {
 	listen(t, true, func(t *testing.T, l *listening) {
 		before := l.polls.Load()
@@ -126,7 +126,8 @@ func TestListenerWithoutReports(t *testing.T) {
 	})
 }
 
-// TestListenerWithoutExpectedReports is on a system that promises reports and has none.
+// TestListenerWithoutExpectedReports is on a system that promises reports but sends
+// none.
 func TestListenerWithoutExpectedReports(t *testing.T) {
 	listen(t, true, func(t *testing.T, l *listening) {
 		for i := range maxMissed {

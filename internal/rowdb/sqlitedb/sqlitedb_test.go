@@ -12,8 +12,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// TestCloseEarly closes a database while something is under way, which must not
-// keep the pool from being closed.
+// TestCloseEarly closes a database during an operation, which must not keep the pool
+// from being closed.
 func TestCloseEarly(t *testing.T) {
 	pool, err := openPool(filepath.Join(t.TempDir(), "test.db"), 4)
 	if err != nil {
@@ -34,8 +34,8 @@ func TestCloseEarly(t *testing.T) {
 	}
 }
 
-// TestCloseRemovesLog: the last user of a file leaves it alone, without its log. An earlier one
-// leaves the log to the others.
+// TestCloseRemovesLog: the last user of a file leaves only the file, without its log. An
+// earlier one leaves the log to the others.
 func TestCloseRemovesLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	open := func() rowdb.DB {
