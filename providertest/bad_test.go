@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 )
 
-// bad is a good provider with one fault. rules are those that it must be found
-// to break, and no others.
+// bad is a good provider with one fault. rules are the rules that it must be found to
+// break, and no others.
 type bad struct {
 	name  string
 	rules string
@@ -47,7 +47,7 @@ func TestBadProviders(t *testing.T) {
 	}
 }
 
-// broken returns the names of the rules that err says are broken.
+// broken returns the names of the broken rules in err.
 func broken(err error) (names []string) {
 	if err == nil {
 		return nil
@@ -63,6 +63,5 @@ func broken(err error) (names []string) {
 	return names
 }
 
-// ours reports whether the resource with this key is one that the suite makes to
-// see it change.
+// ours reports whether the suite has created the resource with this key to change it.
 func ours(key string) bool { return strings.HasPrefix(key, "!providertest") }

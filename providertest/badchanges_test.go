@@ -10,7 +10,7 @@ import (
 )
 
 func badChanges() []bad {
-	// of makes a provider of a function that says what the journal is.
+	// of makes a provider from a function that returns the journal.
 	of := func(name, rules string, journal func([]resourcesync.Change) []resourcesync.Change) bad {
 		return bad{name, rules, func(b *bent) {
 			b.changes = func(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {

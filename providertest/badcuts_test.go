@@ -14,7 +14,7 @@ func total(cuts []resourcesync.Cut) (n int) {
 	return n
 }
 
-// bad7 bends the cuts of pages of seven, which the rules about change do not use.
+// bad7 bends the cuts for pages of seven, which the rules about changes do not use.
 func bad7(bend func(cuts []resourcesync.Cut) []resourcesync.Cut) func(*bent) {
 	return func(b *bent) {
 		b.cuts = func(ctx context.Context, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {

@@ -10,7 +10,7 @@ import (
 )
 
 func badResources() []bad {
-	// of makes a provider of a function that says what the set is.
+	// of makes a provider from a function that returns the set.
 	of := func(name, rules string, set func([]resourcesync.Resource) []resourcesync.Resource, opts func(*Options)) bad {
 		return bad{name, rules, func(b *bent) {
 			b.resources = func(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {

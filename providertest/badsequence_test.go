@@ -18,8 +18,8 @@ type fault[T any] func(ctx context.Context, good start[T]) iter.Seq2[T, error]
 // A yield is the body of a loop.
 type yield[T any] = func(T, error) bool
 
-// badSequences are iterations that break the rules which hold for all of them,
-// by the rule that each breaks. after ends with the test.
+// badSequences are iterations that break the rules for all sequences, by the rule that
+// each breaks. after ends with the test.
 func badSequences[T any](after context.Context, key func(*T) *string) map[string][]fault[T] {
 	type seq = iter.Seq2[T, error]
 	var beginning atomic.Int64
@@ -164,7 +164,7 @@ func once[T any](seq iter.Seq2[T, error]) iter.Seq2[T, error] {
 	}
 }
 
-// badMethods are providers of which method is replaced by each of badSequences.
+// badMethods are providers with a method replaced by each of badSequences.
 func badMethods[T any](method string, key func(*T) *string, replace func(b *bent, spoil func(start[T]) start[T])) (all []bad) {
 	for word, faults := range badSequences(context.Background(), key) {
 		for i := range faults {

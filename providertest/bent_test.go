@@ -121,8 +121,8 @@ func (b *bent) Watch(ctx context.Context, wake func()) error { return b.watch(ct
 
 func (b *bent) Covers(u *url.URL) bool { return b.covers(u) }
 
-// Providers with fewer upgrades, for what breaks other rules too when there are
-// more.
+// Providers with fewer upgrades, for faults that would also break other rules if there
+// were more.
 
 type plain struct{ resourcesync.Provider }
 

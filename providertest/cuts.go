@@ -104,7 +104,8 @@ func cutsKept(ctx context.Context, s *subject) {
 	})
 }
 
-// recut returns the cuts of the set after it has changed as what says, and checks their pages.
+// recut returns the cuts of the set after a change that what describes, and checks their
+// pages.
 func (s *subject) recut(ctx context.Context, before []resourcesync.Cut, every int, what string) []resourcesync.Cut {
 	all := s.list(ctx)
 	after := s.cuts(ctx, before, every)

@@ -10,7 +10,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/providertest"
 )
 
-// papers is a provider over a table that the program has anyway.
+// papers is a provider over an existing table of the program.
 type papers []string
 
 func (p papers) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {

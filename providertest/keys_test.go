@@ -12,8 +12,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
 )
 
-// TestKeys holds that a backend with few keys, such as a key-value bucket of NATS, passes if
-// its options say which keys it can have.
+// TestKeys: a backend with few keys, such as a key-value bucket of NATS, passes if its
+// options state the possible keys.
 func TestKeys(t *testing.T) {
 	plain := func(key string) bool {
 		return key != "" && strings.Trim(key, "-/_=.abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == "" && !strings.HasPrefix(key, ".")
@@ -36,7 +36,7 @@ func TestKeys(t *testing.T) {
 	})
 }
 
-// TestUnlike holds that a failure names what differs, and never two equal values.
+// TestUnlike: a failure names the differences, and never prints two equal values.
 func TestUnlike(t *testing.T) {
 	at := time.Date(2026, 1, 1, 12, 0, 0, 5, time.UTC)
 	zone := time.FixedZone("", 3600)

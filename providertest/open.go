@@ -72,7 +72,7 @@ func (open content) is(r resourcesync.Resource) uint32 {
 	return sum.Sum32()
 }
 
-// isNot fails unless there is no content of r.
+// isNot fails if r has content.
 func (open content) isNot(r resourcesync.Resource) {
 	content, err := open()
 	if err == nil {

@@ -64,8 +64,7 @@ func reader(r resourcesync.Resource) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(written(r))), nil
 }
 
-// written returns what r describes: nothing is said of the bytes of a resource
-// that states none.
+// written returns the content that r describes, or nil if r states no length.
 func written(r resourcesync.Resource) []byte {
 	if _, known := r.Length.Bytes(); !known {
 		return nil
@@ -110,8 +109,8 @@ func TestTest(t *testing.T) {
 	})
 }
 
-// TestExplicitUpgrades holds that upgrades given by the options are tested in
-// place of what the provider has.
+// TestExplicitUpgrades: upgrades in the options are tested in place of the provider's
+// own.
 func TestExplicitUpgrades(t *testing.T) {
 	wrong := errors.New("wrong")
 	for name, give := range map[string]func(o *Options, b *bent){
@@ -194,8 +193,8 @@ func TestUniqueURIs(t *testing.T) {
 	})
 }
 
-// TestUnready holds that there is one error, not one for each rule, when the
-// resources cannot be listed at all.
+// TestUnready: if the resources cannot be listed at all, there is one error, not one
+// for each rule.
 func TestUnready(t *testing.T) {
 	err := Test(t.Context(), memory.New(&memory.Options{SetOptions: scan.SetOptions{AwaitScan: true}}), nil)
 	if !errors.Is(err, resourcesync.ErrNotReady) || strings.Contains(err.Error(), "\n") {

@@ -172,7 +172,7 @@ var fieldRules = []rule{
 	{"Changes/fields", "Change.Resource", needs{changer}, changesFields, "a document can express all fields of changed resources"},
 }
 
-// field returns the rule for the field that the function take copies.
+// field returns the rule for the field that take copies.
 func field(word, name string, take func(e, r *resourcesync.Resource)) rule {
 	return rule{"Resources/" + word, "Resource." + name, nil, func(ctx context.Context, s *subject) {
 		for _, r := range s.list(ctx) {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestBasis holds that each rule names a declaration of package resourcesync, so that an author
-// of a provider can look it up with go doc.
+// TestBasis: each rule names a declaration of package resourcesync, so that an author of a
+// provider can look it up with go doc.
 func TestBasis(t *testing.T) {
 	declared := map[string]bool{}
 	for _, d := range contract(t).Types {
@@ -71,8 +71,7 @@ func contract(t *testing.T) *doc.Package {
 	return p
 }
 
-// TestTry holds that a check that panics with anything but a failure is not taken for one that
-// has failed.
+// TestTry: a check that panics with anything but a failure does not count as failed.
 func TestTry(t *testing.T) {
 	if err := try(func() { fail("%v", "no") }); err == nil || err.Error() != "no" {
 		t.Errorf("the failure is %v", err)

@@ -18,7 +18,7 @@ func keep[T any](v T) T {
 	return v
 }
 
-// replaceStrings replaces the strings in v by what f makes of them, and slices by copies.
+// replaceStrings replaces the strings in v by the results of f, and slices by copies.
 func replaceStrings(v reflect.Value, f func(string) string) {
 	switch v.Kind() {
 	case reflect.String:
@@ -91,8 +91,8 @@ func same[T any](a, b T) bool {
 	return len(differing(a, b)) == 0
 }
 
-// unlike says how got is not want: by the fields that differ, if it is a struct. It never
-// prints two equal values.
+// unlike describes how got differs from want: by the fields that differ, if it is a
+// struct. It never prints two equal values.
 func unlike(got, want any) string {
 	if parts := differing(got, want); len(parts) > 0 {
 		return strings.Join(parts, "; ")
@@ -100,7 +100,7 @@ func unlike(got, want any) string {
 	return "no field differs, but Options.Equal reports false"
 }
 
-// differing says which fields of got and want differ, and how.
+// differing describes the fields in which got and want differ.
 func differing(got, want any) (parts []string) {
 	var compare func(name string, got, want reflect.Value)
 	compare = func(name string, got, want reflect.Value) {

@@ -149,8 +149,8 @@ func decode(t *testing.T, document []byte) (d decoded) {
 	return d
 }
 
-// Whatever the limits, every set is in exactly one part, in order, every part is
-// within the limits and in the index, and no part could have held one set more.
+// For any limits, every set is in exactly one part, in order; every part is within the
+// limits and in the index; and no part could have held another set.
 func TestDescriptionDivides(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 0))

@@ -11,7 +11,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
-// A site whose Capability List is made elsewhere publishes where it is.
+// A site whose Capability List is on another server publishes its URI.
 func Example() {
 	document, _, err := wellknown.Description([]wellknown.Set{{
 		CapabilityList: "https://example.org/dataset1/capabilitylist.xml",

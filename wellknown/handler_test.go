@@ -62,7 +62,7 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// received is an answer as it came over the wire.
+// received is a response as it came over the wire.
 type received struct {
 	status int
 	header http.Header

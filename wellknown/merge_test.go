@@ -151,7 +151,7 @@ func TestRobots(t *testing.T) {
 	}
 }
 
-// outer is middleware that has something to say of every answer.
+// outer is middleware that changes every response.
 func outer(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Outer", "kept")
@@ -159,8 +159,8 @@ func outer(next http.Handler) http.Handler {
 	})
 }
 
-// The app is asked for the whole file, whatever part or form of it the client
-// wants, and knows nothing of that.
+// The app gets a request for the whole file, even if the client requests a part or
+// another form of it, and does not notice the merge.
 func TestRobotsAsksForTheWhole(t *testing.T) {
 	asked := make(chan *http.Request, 1)
 	server := behind(t, func(w http.ResponseWriter, r *http.Request) {
@@ -190,7 +190,7 @@ func TestRobotsAsksForTheWhole(t *testing.T) {
 	}
 }
 
-// All other requests reach the app as they are.
+// All other requests reach the app unchanged.
 func TestRobotsLeavesTheRestAlone(t *testing.T) {
 	type asked struct {
 		w http.ResponseWriter
@@ -221,8 +221,8 @@ func TestRobotsLeavesTheRestAlone(t *testing.T) {
 	}
 }
 
-// What passes is streamed: the client has the beginning while the app is still
-// writing.
+// Responses that pass are streamed: the client gets the beginning while the app is
+// still writing.
 func TestRobotsStreams(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -286,7 +286,7 @@ func TestRobotsOfAProxy(t *testing.T) {
 	}
 }
 
-// An app that fails half-way is not made to look as if it had not.
+// If an app fails part-way, its response is not completed.
 func TestRobotsOfAnAppThatFails(t *testing.T) {
 	for name, app := range map[string]http.HandlerFunc{
 		"aborted": func(w http.ResponseWriter, r *http.Request) {
@@ -309,7 +309,7 @@ func TestRobotsOfAnAppThatFails(t *testing.T) {
 	}
 }
 
-// Informational answers go ahead of the one that they announce.
+// Informational responses precede the response that they announce.
 func TestRobotsInformational(t *testing.T) {
 	w := httptest.NewRecorder()
 	var codes []int

@@ -65,7 +65,7 @@ func TestAppendRobots(t *testing.T) {
 	}
 }
 
-// checkMerge fails unless merging adds lines of its own and does nothing else.
+// checkMerge fails unless merging only adds lines of its own.
 func checkMerge(t *testing.T, existing []byte, sitemaps []string) {
 	t.Helper()
 	merged := AppendRobots(nil, existing, sitemaps)
@@ -111,7 +111,7 @@ func FuzzAppendRobots(f *testing.F) {
 	})
 }
 
-// The same for texts that are more like a robots.txt than those of a fuzzer.
+// The same for texts that are closer to a robots.txt than a fuzzer's.
 func TestAppendRobotsProperties(t *testing.T) {
 	pieces := []string{"\n", "\r\n", "\r", "Sitemap:", "SITEMAP: ", "Disallow: /", "https://example.org/1", "https://example.org/2", " ", "\t", "#", "\uFEFF", ":", "\x00"}
 	sitemaps := []string{"https://example.org/1", "https://example.org/2", "https://example.org/3"}

@@ -51,7 +51,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// A source is one that is aggregated. With a WebSocket it sends its changes.
+// A source is an aggregated Source. With a WebSocket, it pushes its changes.
 type source struct {
 	*httptest.Server
 	set *memory.Set
@@ -108,7 +108,7 @@ func (s *source) remove(path string) {
 	s.set.Delete(context.Background(), path)
 }
 
-// start runs the aggregator until the function that it returns is called.
+// start runs the aggregator until the returned function is called.
 func start(t testing.TB, address, data string, sources []string) (site string, stop func()) {
 	t.Helper()
 	ln, err := net.Listen("tcp", address)
@@ -154,7 +154,7 @@ func TestAggregator(t *testing.T) {
 }
 
 // TestKilled kills the aggregator again and again while the Sources change. In the end, its
-// copies and its lists agree, and are those of the Sources.
+// copies and its lists agree, and equal those of the Sources.
 func TestKilled(t *testing.T) {
 	needs.Time(t)
 	kills, _ := strconv.Atoi(cmp.Or(os.Getenv("RESOURCESYNC_KILLS"), "3"))
@@ -250,7 +250,7 @@ func bodies(t testing.TB, dir string) []string {
 	return out
 }
 
-// checkVia holds that each resource of the aggregator has a link to its original.
+// checkVia checks that each resource of the aggregator has a link to its original.
 func checkVia(t testing.TB, site string, sources []*source) {
 	t.Helper()
 	res, err := http.Get(site + "/resourcesync/resourcelist.xml")

@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { tour.Main(m, main) }
 
-// The site's own middleware sees all requests, those for documents included.
+// The site's own middleware sees all requests, including those for documents.
 func TestTour(t *testing.T) {
 	s := tour.Start(t)
 	s.Take("/articles/1", "/articles/2")

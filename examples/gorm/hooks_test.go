@@ -19,7 +19,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// TestHooks writes papers with GORM in PostgreSQL, and reads the journal. What is rolled back is not in it.
+// TestHooks writes papers with GORM in PostgreSQL, and reads the journal. It does not contain
+// changes that were rolled back.
 func TestHooks(t *testing.T) {
 	address := os.Getenv("RESOURCESYNC_TEST_POSTGRES")
 	if address == "" {

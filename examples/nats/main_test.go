@@ -84,7 +84,7 @@ func TestBucket(t *testing.T) {
 	}
 }
 
-// TestServed: what is written is listed.
+// TestServed: written values are listed.
 func TestServed(t *testing.T) {
 	url := startNATS(t)
 	kv := newBucket(t, url)

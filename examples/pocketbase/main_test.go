@@ -143,7 +143,7 @@ func (s *site) write(id string) error {
 	return nil
 }
 
-// same holds that a copy has the acknowledged records.
+// same checks that a copy has the acknowledged records.
 func (s *site) same(dir string) {
 	s.t.Helper()
 	want, got := maps.Clone(s.titles), make(map[string]string)

@@ -15,7 +15,7 @@ import (
 
 //docs:begin test
 
-// The suite reads the papers, writes others, and restores what was there.
+// The suite reads the papers, writes others, and restores the original ones.
 func TestPapers(t *testing.T) {
 	shelf := NewShelf()
 	for _, id := range []string{"b", "a", "Z", "déjà vu?"} {
@@ -47,7 +47,8 @@ func TestPapers(t *testing.T) {
 
 //docs:end
 
-// TestServed: what the application writes is listed, with a Link header, and in packages.
+// TestServed: papers that the application writes are listed, with a Link header, and in
+// packages.
 func TestServed(t *testing.T) {
 	shelf := NewShelf()
 	server := httptest.NewUnstartedServer(nil)
@@ -99,7 +100,7 @@ func TestServed(t *testing.T) {
 		}
 	}
 
-	// The entry of the update leads to its patch.
+	// The entry of the update links to its patch.
 	_, list := do("GET", "/resourcesync/changelist.xml", "")
 	_, patch, _ := strings.Cut(list, `href="`+site+"/patches/")
 	patch, _, _ = strings.Cut(patch, `"`)

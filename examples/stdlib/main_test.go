@@ -14,7 +14,7 @@ func TestTour(t *testing.T) {
 	tour.Start(t).Take("/articles/hello", "/articles/draft")
 }
 
-// Names of all kinds make URIs that lead back to their articles.
+// Names of all kinds make URIs that resolve to their articles.
 func TestNames(t *testing.T) {
 	s := tour.Start(t)
 	const name = "/articles/d%C3%A9j%C3%A0%20vu%3F%2F%25"

@@ -26,8 +26,8 @@ func TestTour(t *testing.T) { example(t).Take(t) }
 
 func TestRefusals(t *testing.T) { example(t).Refuse(t) }
 
-// TestStaysSmall holds the example to what an application with a table, a journal, a hub
-// and dumps may need: 40 lines, and 8 names of this module.
+// TestStaysSmall limits the example to the size that an application with a table, a
+// journal, a hub and dumps may need: 40 lines, and 8 names of this module.
 func TestStaysSmall(t *testing.T) {
 	const module = `"github.com/resourcesync-go/resourcesync`
 	var names []string
