@@ -26,8 +26,9 @@ type Part struct {
 	From string // the first key; the part ends where the next one begins
 
 	// Version is opaque and differs between any two different states of a part with
-	// the same two ends. If it changes more often, resources are rendered again. Empty
-	// means unknown.
+	// the same two ends. If it changes more often, resources are rendered again. It should
+	// not come back after a change that is undone: a list that was rendered in between would
+	// keep it. Empty means unknown.
 	Version string
 }
 

@@ -110,7 +110,8 @@ func (s *Source) renderAnew(ctx context.Context, t document.Target) (doc *respon
 	ctx, cancel := context.WithTimeout(ctx, s.options.Limits.RenderTimeout)
 	defer cancel()
 	kept := s.cache.get(t.Path)
-	if fresh, err := t.Fresh(ctx, kept.stateOf()); err != nil || fresh {
+	now, err := t.Now(ctx, kept.stateOf())
+	if err != nil || kept != nil && now == kept.State {
 		return kept, err
 	}
 	if s.options.Tracer != nil {
@@ -118,7 +119,7 @@ func (s *Source) renderAnew(ctx context.Context, t document.Target) (doc *respon
 		ctx, end = t.Span(ctx, s.options.Tracer, "resourcesync.render")
 		defer func() { end(err) }()
 	}
-	rendered, err := t.Render(ctx, kept.documentOf())
+	rendered, err := t.Render(ctx, now, kept.documentOf())
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,8 @@ const maxUpdates = 3
 // of an earlier document have changed, listParts reads only those.
 //
 // The result shows one state: the parts are the same before and after they are read. Reading
-// everything takes one range of the provider, which shows one state anyway.
+// everything takes one range of the provider, which shows one state anyway, so the parts are
+// read once before it.
 func (l *lister) listParts(ctx context.Context) error {
 	if l.t.Set.partStater == nil || l.body.Window != nil || l.pack != nil || !l.st.Kept() || l.st.Modified.IsZero() {
 		return l.listAll(ctx)
@@ -47,22 +48,8 @@ func (l *lister) listParts(ctx context.Context) error {
 		parts = now
 		l.restart()
 	}
-	if err := l.listAll(ctx); err != nil {
-		return err
-	}
-	now, err := l.parts(ctx)
-	if err != nil {
-		return err
-	}
-	for _, r := range changedParts(parts, now) {
-		for i := range now {
-			if r.Contains(now[i].From) {
-				now[i].Version = ""
-			}
-		}
-	}
-	l.st.parts = now
-	return nil
+	l.st.parts = parts // a part that changes meanwhile is read again by the next update
+	return l.listAll(ctx)
 }
 
 func (l *lister) parts(ctx context.Context) ([]resourcesync.Part, error) {

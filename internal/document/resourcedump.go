@@ -49,7 +49,7 @@ func (st *Set) PackageStats(ctx context.Context, r resourcesync.Range) (packages
 	return st.ResourcePackages.Stats(ctx, r, func(stat resourcesync.Stat) (packages.Stats, error) {
 		b := render.Body{SizeOnly: true}
 		defer b.Free()
-		now := newResourceState(r, stat)
+		now := st.newResourceState(r, stat)
 		c, err := listResourcePackage(ctx, Target{Kind: st.Routes.Kinds[KindDumpManifest], Set: st}, now, &b)
 		if err != nil {
 			return packages.Stats{}, err

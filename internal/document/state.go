@@ -48,8 +48,7 @@ type State struct {
 	erased time.Time
 
 	// earlier is a document of an earlier state, or nil. It is set while the document is
-	// rendered. parts are the parts of keys as the document shows them, if the set knows
-	// them; a part that may have changed while it was read has no version.
+	// rendered. parts are the parts of keys before they were read, if the set knows them.
 	earlier *Document
 	parts   []resourcesync.Part
 

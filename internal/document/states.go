@@ -34,21 +34,22 @@ func (st *Set) ResourceState(ctx context.Context, keys resourcesync.Range, was *
 		was.whole.Store(&whole.Version)
 		return was, nil
 	}
-	now := newResourceState(keys, stat)
-	if st.Stater == nil {
-		now.Count = -1
-	}
+	now := st.newResourceState(keys, stat)
 	now.whole.Store(&whole.Version)
 	return now, nil
 }
 
-func newResourceState(keys resourcesync.Range, stat resourcesync.Stat) *State {
-	st := newState(stat)
-	st.keys = keys
-	if st.Modified.After(time.Now()) {
-		st.Modified = time.Time{} // changes up to that time may follow
+// newResourceState returns the state of the resources in keys that stat describes.
+func (st *Set) newResourceState(keys resourcesync.Range, stat resourcesync.Stat) *State {
+	now := newState(stat)
+	now.keys = keys
+	if st.Stater == nil {
+		now.Count = -1
 	}
-	return st
+	if now.Modified.After(time.Now()) {
+		now.Modified = time.Time{} // changes up to that time may follow
+	}
+	return now
 }
 
 func newState(stat resourcesync.Stat) *State {
@@ -65,9 +66,14 @@ func rangeState(ctx context.Context, t Target, was *State) (*State, error) {
 	if !ok {
 		return nil, t.NotExist("a range of keys")
 	}
-	listed := t.Kind.ranges(t.Set).Lists(r)
+	unlisted := t.Unlisted()
+	if unlisted && was == nil {
+		stat, err := StatOf(ctx, t.Set.Stater, r)
+		stat.Version = ""
+		return t.Set.newResourceState(r, stat), err
+	}
 	st, err := t.Set.ResourceState(ctx, r, was)
-	if err == nil && st != was && !listed {
+	if err == nil && st != was && unlisted {
 		st.Version = ""
 	}
 	return st, err

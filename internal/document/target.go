@@ -31,14 +31,25 @@ func (t Target) URL(kind, part string) string { return t.Set.URL(kind, part) }
 
 // Fresh reports whether was, which may be nil, is still the state of t.
 func (t Target) Fresh(ctx context.Context, was *State) (bool, error) {
-	if t.Kind.State == nil {
-		return was != nil, nil // whether or not the sets have content
+	if was == nil && t.Kind.State != nil {
+		return false, t.Set.Ready(ctx)
 	}
-	if err := t.Set.Ready(ctx); err != nil || was == nil {
-		return false, err
+	now, err := t.Now(ctx, was)
+	return err == nil && was != nil && now == was, err
+}
+
+// Now returns the state of t, or was if that, which may be nil, is still current.
+func (t Target) Now(ctx context.Context, was *State) (*State, error) {
+	if t.Kind.State == nil { // whether or not the sets have content
+		if was == nil {
+			was = &State{Version: "configuration"}
+		}
+		return was, nil
 	}
-	now, err := t.Kind.State(ctx, t, was)
-	return err == nil && now == was, err
+	if err := t.Set.Ready(ctx); err != nil {
+		return nil, err
+	}
+	return t.Kind.State(ctx, t, was)
 }
 
 // Span begins a span of work on t.
@@ -50,24 +61,19 @@ func (t Target) Span(ctx context.Context, tracer resourcesync.Tracer, name strin
 	return tracer.Start(ctx, name, attrs...)
 }
 
-// Render reads the state of t and renders it. If the state changes meanwhile, it renders
+// Render renders t in the state st. If the state changes meanwhile, Render reads it and renders
 // once more. earlier is the document in an earlier state, or nil.
-func (t Target) Render(ctx context.Context, earlier *Document) (*Document, error) {
-	doc, err := t.renderOnce(ctx, earlier)
+func (t Target) Render(ctx context.Context, st *State, earlier *Document) (*Document, error) {
+	doc, err := t.renderOnce(ctx, st, earlier)
 	if errors.Is(err, ErrMoved) {
-		doc, err = t.renderOnce(ctx, earlier)
+		if st, err = t.Now(ctx, nil); err == nil {
+			doc, err = t.renderOnce(ctx, st, earlier)
+		}
 	}
 	return doc, err
 }
 
-func (t Target) renderOnce(ctx context.Context, earlier *Document) (*Document, error) {
-	st := &State{Version: "configuration"}
-	if t.Kind.State != nil {
-		var err error
-		if st, err = t.Kind.State(ctx, t, nil); err != nil {
-			return nil, err
-		}
-	}
+func (t Target) renderOnce(ctx context.Context, st *State, earlier *Document) (*Document, error) {
 	st.earlier = earlier
 	text, index, err := t.RenderIn(ctx, st)
 	if err != nil {

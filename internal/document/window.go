@@ -38,7 +38,7 @@ func (t Target) Show(ctx context.Context, st *State, w *render.Window) (*rsxml.H
 
 // RangeState returns the state of a document about keys of which only the keys are known.
 func RangeState(keys resourcesync.Range) *State {
-	return newResourceState(keys, resourcesync.Stat{Count: -1})
+	return &State{Count: -1, keys: keys}
 }
 
 // newestFirst yields the changes of r in iv that w shows, the newest first.

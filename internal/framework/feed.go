@@ -32,7 +32,7 @@ type Feed struct {
 // NewFeed returns the feed of st, which announces a Resource Dump once in dumpInterval. isOld
 // reports whether the Source existed before this process was started.
 func NewFeed(st *document.Set, dumpInterval time.Duration, isOld func(context.Context) (bool, error)) (*Feed, error) {
-	list, err := document.Target{Kind: st.Routes.Kinds[document.KindCapabilityList], Set: st}.Render(context.Background(), nil)
+	list, err := document.Target{Kind: st.Routes.Kinds[document.KindCapabilityList], Set: st}.Render(context.Background(), new(document.State), nil)
 	if err != nil {
 		return nil, err
 	}
