@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/fetch"
@@ -123,7 +124,7 @@ func (r *Report) deviate(document string, e *rsxml.SyntaxError) {
 }
 
 func (r *Report) fail(log *slog.Logger, uri string, err error) {
-	f := Failure{URI: uri, Error: sparse.Clip(err.Error())}
+	f := Failure{URI: uri, Error: sparse.Clip(strings.TrimPrefix(err.Error(), uri+": "))}
 	if failed, ok := errors.AsType[*fetch.StatusError](err); ok {
 		f.Next = failed.Until
 	}

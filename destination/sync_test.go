@@ -304,7 +304,7 @@ func TestRobots(t *testing.T) {
 		}
 	})
 	m := openMirror(t, src.URL, t.TempDir(), nil)
-	if r := m.sync(t); r.Created != 1 || r.Failed != 1 || !strings.Contains(r.Failures[0].Error, "robots.txt") {
+	if r := m.sync(t); r.Created != 1 || r.Failed != 1 || !strings.Contains(r.Failures[0].Error, "robots.txt") || strings.Count(r.Failures[0].Error, r.Failures[0].URI) != 1 {
 		t.Errorf("%+v", r)
 	}
 	m.close()

@@ -64,7 +64,7 @@ func (k Kept) Err(confirm string) error {
 	case k.Confirmed:
 		held = fmt.Errorf("%w: the next scan publishes the confirmed deletions of %d resources", ErrHeld, k.Held)
 	default:
-		held = fmt.Errorf(`%w: %d resources are missing since %s, and not published as deleted; does their origin have all of its resources? They are published as deleted %s, or at once after %q`,
+		held = fmt.Errorf(`%w: %d resources have been missing since %s, and are not published as deleted; does their origin have all of its resources? They are published as deleted %s, or at once after %q`,
 			ErrHeld, k.Held, timetext.Of(k.Since), k.Release(), confirm)
 	}
 	return errors.Join(held, unreadable)

@@ -72,7 +72,7 @@ func TestTableOtherCondition(t *testing.T) {
 		}
 		s = startTable(t, narrow...)
 		var out, errs bytes.Buffer // of the command on the status page
-		if status := run(t.Context(), s.shownCommand("4 rows are missing"), &out, &errs); status != 0 || !strings.Contains(out.String(), "4 rows") {
+		if status := run(t.Context(), s.shownCommand("4 rows have been missing"), &out, &errs); status != 0 || !strings.Contains(out.String(), "4 rows") {
 			t.Fatal(status, &out, &errs)
 		}
 		s.until("deletions", func() bool { return e.list(s, "changelist") == "deleted p2, deleted p3, deleted p4, deleted p5" })
