@@ -24,6 +24,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 	"github.com/resourcesync-go/resourcesync/internal/azuretest"
 	"github.com/resourcesync-go/resourcesync/internal/s3test"
+	"github.com/resourcesync-go/resourcesync/scan"
 	"github.com/resourcesync-go/resourcesync/static"
 )
 
@@ -85,6 +86,7 @@ type site struct {
 	Objects objectstore.Options
 	options static.Options
 	dumps   bool
+	page    int // PageSize
 }
 
 const prefix = "site/"
@@ -92,13 +94,19 @@ const prefix = "site/"
 func newSite(t testing.TB, client objectstore.Client) *site {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
-	s := &site{t: t, client: &counted{Client: client}, Objects: objectstore.Options{Prefix: prefix, Logger: quiet}, options: static.Options{Logger: quiet}}
-	store, err := sqlitestore.OpenFile(t.Context(), filepath.Join(t.TempDir(), "state.db"), &sqlstore.Options{Window: time.Millisecond})
-	must(t, err)
-	t.Cleanup(func() { store.Close() })
-	s.set, err = store.Set(t.Context(), "set", nil)
-	must(t, err)
+	s := &site{t: t, client: &counted{Client: client}, Objects: objectstore.Options{Prefix: prefix, Logger: quiet}, options: static.Options{Logger: quiet}, page: 10}
+	s.open(nil)
 	return s
+}
+
+// open gives the site a new set.
+func (s *site) open(o *scan.SetOptions) {
+	s.t.Helper()
+	store, err := sqlitestore.OpenFile(s.t.Context(), filepath.Join(s.t.TempDir(), "state.db"), &sqlstore.Options{Window: time.Millisecond})
+	must(s.t, err)
+	s.t.Cleanup(func() { store.Close() })
+	s.set, err = store.Set(s.t.Context(), "set", o)
+	must(s.t, err)
 }
 
 // contents has the content of each version of a resource: its title.
@@ -140,7 +148,7 @@ func (s *site) try() (static.Report, error) {
 	if s.dumps {
 		set.Opener = contents{}
 	}
-	src, err := static.New(origin+"/rs/", []static.Set{set}, &static.SourceOptions{Division: static.Division{PageSize: 10, PackageSize: 500}})
+	src, err := static.New(origin+"/rs/", []static.Set{set}, &static.SourceOptions{Division: static.Division{PageSize: s.page, PackageSize: 500}})
 	must(s.t, err)
 	store, err := objectstore.New(s.client, &s.Objects)
 	must(s.t, err)
