@@ -196,8 +196,15 @@ func (b *baseline) note(ctx context.Context, p *page, in *state.Package) ([]rsxm
 			return err
 		})
 	}
-	readable := true
+	readable, first := true, true
 	return b.noteAll(ctx, p.Document, func(e *rsxml.Entry) error {
+		if first {
+			first = false
+			// If the reading ends early, its entries are not those of the version that was read before.
+			if err := b.state.ForgetDocument(b.set.URI, p.uri); err != nil {
+				return err
+			}
+		}
 		readable = readable && !tree.IsUnreadable(e.Loc)
 		n := state.Pending{
 			Set: b.set.URI, List: p.uri, Seen: b.st.Baseline, At: p.at,
