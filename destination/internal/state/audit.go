@@ -24,8 +24,8 @@ const auditBatch = 500
 // costs additional statements.
 type Audit struct {
 	// Partial means that some changes could not be read, or that a cache has sent an old list of
-	// them. Then an entry that the copy does not show is undecided: a change that was not read
-	// can have replaced it.
+	// them. Then an entry is undecided if the copy does not show it, because a change that was
+	// not read can have replaced it, or if the last Sync has not known a change of its resource.
 	Partial bool
 
 	s     *State
@@ -88,10 +88,10 @@ func (a *Audit) Compare(p *Pending) (Comparison, *Member, error) {
 		return Later, nil, err
 	}
 	var result Comparison
-	switch {
+	switch last := lastChange(p.Set, staged); {
 	case !a.Partial:
-		result, err = a.judge(p.At, p, lastChange(p.Set, staged), m)
-	case m != nil && m.match(&p.Change) != differs:
+		result, err = a.judge(p.At, p, last, m)
+	case m != nil && m.match(&p.Change) != differs && (last == nil || last.Age == AgeKnown):
 		result = Same
 	default:
 		result = Undecided
