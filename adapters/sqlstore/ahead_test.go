@@ -14,7 +14,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// An interrupted is a database in which something happens before the next transaction that
+// An interrupted is a database that runs a function before the next transaction that
 // writes.
 type interrupted struct {
 	rowdb.DB
@@ -29,8 +29,8 @@ func (db *interrupted) Update(ctx context.Context, f func(rowdb.Conn) error) err
 	return db.DB.Update(ctx, f)
 }
 
-// TestReadAhead changes what is pending between its reading and the transaction
-// that numbers it. Each change is published once, in order.
+// TestReadAhead changes pending rows between their reading and the transaction that
+// numbers them. Each change is published once, in order.
 func TestReadAhead(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -114,8 +114,8 @@ const (
 	insertKeys = insertKey + " SELECT id, 'updated', CAST(k AS BLOB), 'https://example.org/' || k FROM (SELECT ? AS k UNION ALL SELECT ?) JOIN rs_set ON name = substr(k, 1, 1)"
 )
 
-// TestEntrySizes: the journal has the size of the entry of each change, however many are
-// numbered at once and whatever they are. What a host rolls back is not among them.
+// TestEntrySizes: the journal has the size of the entry of each change, regardless of
+// how many are numbered at once. Changes that a host rolls back do not count.
 func TestEntrySizes(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		clock := newClock()

@@ -15,8 +15,8 @@ import (
 )
 
 // TestD9_ChangeListArchive follows a journal over HTTP. Its closed lists keep their
-// URLs and their bytes when retention comes to them, the archive lists them, and what
-// is erased from them is gone from the next answer.
+// URLs and their bytes when retention drops them, the archive lists them, and erased
+// resources are gone from the next response.
 func TestD9_ChangeListArchive(t *testing.T) {
 	const day = 24 * time.Hour
 	eachEngine(t, func(t *testing.T, db database) {
@@ -121,7 +121,7 @@ func TestD9_ChangeListArchive(t *testing.T) {
 	})
 }
 
-// checkErased erases a resource and looks at an archived list that had it.
+// checkErased erases a resource and checks an archived list that had it.
 func checkErased(t *testing.T, set *Set, uri string, get func(uri string, header ...string) (*http.Response, string)) {
 	t.Helper()
 	gone := small("1", 0).URI

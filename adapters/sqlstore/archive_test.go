@@ -102,7 +102,7 @@ func TestArchiveWaits(t *testing.T) {
 	})
 }
 
-// since returns the changes of a set that are after those known.
+// since returns the changes of a set after the known ones.
 func since(t *testing.T, set *Set, known []resourcesync.Change) []resourcesync.Change {
 	t.Helper()
 	iv := resourcesync.Interval{}
@@ -179,8 +179,8 @@ func checkArchive(t *testing.T, set, again *Set, max int, all []resourcesync.Cha
 	}
 }
 
-// TestD9_Erase: what is erased is in the archive no longer, does not come into it, and
-// stays in the journal.
+// TestD9_Erase: erased resources are removed from the archive, do not get into it
+// later, and stay in the journal.
 func TestD9_Erase(t *testing.T) {
 	const day = 24 * time.Hour
 	eachEngine(t, func(t *testing.T, db database) {

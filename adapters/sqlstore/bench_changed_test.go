@@ -9,7 +9,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
-// BenchmarkChangedPage makes a list of 50,000 resources after a change of one of them:
+// BenchmarkChangedPage renders a list of 50,000 resources after a change of one of them:
 // ours with the earlier list in the cache, theirs without. Recording the change does not
 // count.
 func BenchmarkChangedPage(b *testing.B) {

@@ -14,9 +14,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
-// BenchmarkColdPage makes a document of a page of 50,000 resources, from the
-// store to its compressed bytes, and the same document as Go programs usually do:
-// database/sql with a row's columns, encoding/xml and compress/gzip.
+// BenchmarkColdPage renders a document of a page of 50,000 resources, from the store to
+// its compressed bytes, and the same document as Go programs usually do: database/sql
+// with a row's columns, encoding/xml and compress/gzip.
 func BenchmarkColdPage(b *testing.B) {
 	benchEngines(b, func(b *testing.B, e engine) {
 		const n = 50_000
@@ -96,7 +96,7 @@ func (w *writer) usualTable(ctx context.Context, set *Set) error {
 		return nil
 	})
 	if err == nil {
-		// As a server does by itself before long.
+		// A server would soon do this by itself.
 		_, err = w.db.ExecContext(ctx, "ANALYZE usual")
 	}
 	return err

@@ -7,9 +7,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// BenchmarkLarge is about what must not depend on the size of a set: cuts, against
-// the bare engine counting the keys of the same index, the last page against the
-// first, and the Stat of a page against that of the whole.
+// BenchmarkLarge measures operations whose time must not depend on the size of a set:
+// Cuts against the bare engine counting the keys of the same index, the last page
+// against the first, and the Stat of a page against the Stat of the set.
 func BenchmarkLarge(b *testing.B) {
 	benchEngines(b, func(b *testing.B, e engine) {
 		every := min(10_000, rows()/4) // four pages at least

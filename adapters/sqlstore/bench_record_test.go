@@ -14,9 +14,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/internal/codec"
 )
 
-// BenchmarkRecord records changes, 100 in a transaction. Each way is set against
-// inserting rows that have been encoded before into a table of the same columns by
-// the same driver, with the same durability.
+// BenchmarkRecord records changes, 100 in a transaction. Each way is compared with
+// inserting rows that were encoded before into a table with the same columns, with the
+// same driver and durability.
 func BenchmarkRecord(b *testing.B) {
 	changes := make([]resourcesync.Change, 100)
 	rows := make([]pendingRow, len(changes))

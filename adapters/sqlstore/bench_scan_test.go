@@ -21,19 +21,19 @@ import (
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
-// rows is how many resources large sets have in benchmarks.
-// RESOURCESYNC_BENCH_ROWS raises it to what is to be claimed.
+// rows returns the number of resources of large sets in benchmarks.
+// RESOURCESYNC_BENCH_ROWS raises it for published results.
 func rows() int { return setting("RESOURCESYNC_BENCH_ROWS", 50_000) }
 
-// maxScanMemory is how much memory a scan may take, in MiB, whatever it scans: the keys
-// that it has seen take up to 16 MiB, and once more while their table grows.
+// maxScanMemory is the maximum memory of a scan, in MiB, for any listing: the keys that
+// it has seen take up to 16 MiB, and as much again while their table grows.
 const maxScanMemory = 64
 
-// BenchmarkScan takes in a listing for the first time, and again when nothing has
-// changed, which writes nothing and takes no more memory than maxScanMemory. The first
-// time is compared with inserting the same rows in the same order into the same table,
-// with as many to a commit and the same durability. Neither includes the time to make
-// the resources or rows.
+// BenchmarkScan scans a listing for the first time, and again when nothing has changed,
+// which writes nothing and takes no more memory than maxScanMemory. The first time is
+// compared with inserting the same rows in the same order into the same table, with as
+// many to a commit and the same durability. Neither includes the time to create the
+// resources or rows.
 func BenchmarkScan(b *testing.B) {
 	benchEngines(b, func(b *testing.B, e engine) {
 		b.Run("first", func(b *testing.B) {
@@ -77,8 +77,8 @@ func BenchmarkScan(b *testing.B) {
 	})
 }
 
-// prepared yields resources that it makes in advance, a few at a time, and adds up the
-// time that this takes.
+// prepared yields resources that it creates in advance, a few at a time, and adds up
+// the time for that.
 func prepared(making *time.Duration) iter.Seq2[resourcesync.Resource, error] {
 	return func(yield func(resourcesync.Resource, error) bool) {
 		const some = 5000
@@ -98,7 +98,7 @@ func prepared(making *time.Duration) iter.Seq2[resourcesync.Resource, error] {
 	}
 }
 
-// timeScan returns how long the first scan takes.
+// timeScan returns the duration of the first scan.
 func timeScan(b *testing.B, e engine) time.Duration {
 	set := e.make(b).open(b, nil).mustSet(b, "articles", &scan.SetOptions{AwaitScan: true})
 	var making time.Duration
@@ -109,7 +109,8 @@ func timeScan(b *testing.B, e engine) time.Duration {
 	return time.Since(started) - making
 }
 
-// timeInserts returns how long it takes the driver to insert the rows of the first scan.
+// timeInserts returns the time that the driver needs to insert the rows of the first
+// scan.
 func timeInserts(b *testing.B, e engine) (took time.Duration) {
 	db := e.make(b)
 	db.open(b, nil).mustSet(b, "articles", nil)
@@ -133,7 +134,7 @@ func timeInserts(b *testing.B, e engine) (took time.Duration) {
 	return took
 }
 
-// bareInserts returns a function that inserts rows in a transaction by nothing but the
+// bareInserts returns a function that inserts rows in a transaction with only the
 // driver.
 func bareInserts(b *testing.B, db database) func(rows [][]any) {
 	b.Helper()
@@ -184,8 +185,8 @@ func bareInserts(b *testing.B, db database) func(rows [][]any) {
 	}
 }
 
-// BenchmarkScanMoved takes in a listing that names half of what the set has, and
-// one that names all of it at other URIs.
+// BenchmarkScanMoved scans a listing with half of the resources of the set, and one
+// with all of them at other URIs.
 func BenchmarkScanMoved(b *testing.B) {
 	benchEngines(b, func(b *testing.B, e engine) {
 		scan := func(b *testing.B, listing iter.Seq2[resourcesync.Resource, error]) {
@@ -214,8 +215,8 @@ func BenchmarkScanMoved(b *testing.B) {
 	})
 }
 
-// memory is what the system says of the memory of this process under a name, in
-// MiB; 0 where it says nothing.
+// memory returns the system's figure for the memory of this process under a name, in
+// MiB, or 0 if there is none.
 func memory(b *testing.B, name string) float64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -233,8 +234,8 @@ func perRow(b *testing.B) {
 	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/float64(rows())*1e6, "µs/row")
 }
 
-// written changes when something is written to the store: it is the size of
-// SQLite's write-ahead log, or the newest transaction in PostgreSQL's tables.
+// written returns a value that changes when something is written to the store: the size
+// of SQLite's write-ahead log, or the newest transaction in PostgreSQL's tables.
 func written(t testing.TB, db database, set *Set) int64 {
 	t.Helper()
 	if db.isPostgres() {

@@ -19,9 +19,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
-// BenchmarkSizes measures what must not depend on the size of a set: the time from the
-// commit of a recorded change until the Change List, the page of the resource and a
-// notification show it. It compares a set of 10,000 resources with one of
+// BenchmarkSizes measures times that must not depend on the size of a set: the time
+// from the commit of a recorded change until the Change List, the page of the resource
+// and a notification show it. It compares a set of 10,000 resources with one of
 // RESOURCESYNC_BENCH_ROWS, in turn, in one store.
 func BenchmarkSizes(b *testing.B) {
 	benchEngines(b, func(b *testing.B, e engine) {

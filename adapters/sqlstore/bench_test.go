@@ -19,7 +19,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
-// articles yields n resources as a large site has them.
+// articles yields n resources that are typical of a large site.
 func articles(n int) iter.Seq2[resourcesync.Resource, error] {
 	return func(yield func(resourcesync.Resource, error) bool) {
 		for i := range n {
@@ -66,15 +66,15 @@ func benchEngines(b *testing.B, bench func(b *testing.B, e engine)) {
 	}
 }
 
-// compare measures ours and theirs in turn, so that both meet the same machine,
-// and reports the medians in milliseconds and how many times as long ours takes.
-// Neither collects the garbage of the other.
+// compare measures ours and theirs in turn, so that both run under the same conditions,
+// and reports the medians in milliseconds and their ratio. Neither collects the garbage
+// of the other.
 func compare(b *testing.B, ours, theirs func()) {
 	b.Helper()
 	compareAfter(b, func() {}, ours, theirs)
 }
 
-// compareAfter is compare with something done before each round.
+// compareAfter is compare with a function that runs before each round.
 func compareAfter(b *testing.B, before, ours, theirs func()) {
 	b.Helper()
 	var times [2][]time.Duration
@@ -135,7 +135,7 @@ func BenchmarkPage(b *testing.B) {
 
 var kept string
 
-// bare returns a scan of a page by nothing but the driver.
+// bare returns a scan of a page with only the driver.
 func bare(b *testing.B, db database) func(r resourcesync.Range) int {
 	b.Helper()
 	if db.isPostgres() {

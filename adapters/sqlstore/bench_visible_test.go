@@ -10,9 +10,9 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// BenchmarkVisible records changes, one at a time and at no fixed time after the one
-// before, and waits until each is visible. The metric is the median of the times from
-// the commit on; 50 ms are promised.
+// BenchmarkVisible records changes, one at a time and at random intervals, and waits
+// until each is visible. The metric is the median time since the commit; the promise is
+// 50 ms.
 func BenchmarkVisible(b *testing.B) {
 	benchEngines(b, func(b *testing.B, e engine) {
 		db := e.make(b)

@@ -11,8 +11,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// TestCutsBetweenBlocks cuts where blocks end: the last key of one and the first
-// of the next then decide what the cut is.
+// TestCutsBetweenBlocks cuts at the ends of blocks: the last key of one and the first
+// of the next then determine the cut.
 func TestCutsBetweenBlocks(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		set := db.open(t, nil).mustSet(t, "", nil)
@@ -31,8 +31,8 @@ func TestCutsBetweenBlocks(t *testing.T) {
 	})
 }
 
-// TestBlocksJoined deletes nearly everything. When the deletions are forgotten,
-// hardly any blocks are left, and their sums are right.
+// TestBlocksJoined deletes nearly everything. When the deletions are forgotten, hardly
+// any blocks are left, and their sums are correct.
 func TestBlocksJoined(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		clock := newClock()
@@ -72,7 +72,7 @@ func TestBlocksJoined(t *testing.T) {
 	})
 }
 
-// TestChunks reads more rows than one statement does.
+// TestChunks reads more rows than one statement returns.
 func TestChunks(t *testing.T) {
 	t.Parallel()
 	const n = chunk + 10
@@ -105,7 +105,7 @@ func TestChunks(t *testing.T) {
 	if resources != n-n/10 || changes != n {
 		t.Errorf("%d resources and %d changes, expected %d and %d", resources, changes, n-n/10, n)
 	}
-	// What is dropped while it is read is missed by nobody without a word.
+	// If rows are dropped while they are read, the reader gets an error.
 	changes = 0
 	var last error
 	for _, err := range set.Changes(t.Context(), resourcesync.Interval{}) {

@@ -12,8 +12,8 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// TestStampAlone holds that a new Stamp is kept but is no change: a scanner marks
-// a file that it has read again and found the same.
+// TestStampAlone checks that a new Stamp is kept but is not a change: a scanner stamps
+// a file that it has read again and found unchanged.
 func TestStampAlone(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		store := db.open(t, nil)
@@ -55,8 +55,8 @@ func TestStampAlone(t *testing.T) {
 	})
 }
 
-// TestMovedURI holds that a new URI for a key is a deletion and a creation:
-// Destinations know nothing of keys.
+// TestMovedURI checks that a new URI for a key is a deletion and a creation:
+// Destinations do not know keys.
 func TestMovedURI(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		set := db.open(t, nil).mustSet(t, "papers", nil)
@@ -87,8 +87,8 @@ func TestMovedURI(t *testing.T) {
 	})
 }
 
-// TestURIOfAnother gives resources the URIs of others, at random and in every way.
-// A Destination, which knows no keys, has what is in the set.
+// TestURIOfAnother gives resources the URIs of others, at random and in every way. A
+// Destination, which does not know keys, ends up equal to the set.
 func TestURIOfAnother(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		store := db.open(t, nil)

@@ -19,8 +19,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/testmain"
 )
 
-// childDatabase tells a process that it is the child of a test, and which
-// database is its.
+// childDatabase names the variable that makes a process the child of a test, with its
+// database.
 const childDatabase = "SQLSTORE_CHILD_DATABASE"
 
 func TestMain(m *testing.M) {
@@ -87,7 +87,7 @@ func serveChild(ctx context.Context, set *Set, pageSize int) error {
 	return http.Serve(listener, source)
 }
 
-// A process is a child.
+// A process is a child process.
 type process struct {
 	cmd   *exec.Cmd
 	first string // the first line it wrote

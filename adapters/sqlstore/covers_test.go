@@ -43,8 +43,8 @@ func TestCovers(t *testing.T) {
 	})
 }
 
-// TestPlaces: the places of a folder are next to each other, and those of other folders are
-// not among them.
+// TestPlaces: the places of a folder are contiguous, and contain no places of other
+// folders.
 func TestPlaces(t *testing.T) {
 	folders := map[int64]string{}
 	for _, folder := range []string{"/", "/a/", "/b/", "/a/b/", "/1/2/", "/1/3/"} {

@@ -8,8 +8,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// TestD24_DamagedRows: resources whose rows cannot be decoded are reported, unknown,
-// and replaced or removed by the next scan. All sums are right afterwards.
+// TestD24_DamagedRows: resources whose rows cannot be decoded are reported, count as
+// unknown, and are replaced or removed by the next scan. All sums are correct
+// afterwards.
 func TestD24_DamagedRows(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		ctx := t.Context()

@@ -19,8 +19,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// documents is where the world finds the documents of a set, wherever they are
-// served.
+// documents is the public URL of the documents of a set, regardless of the address that
+// serves them.
 const documents = "https://example.org/resourcesync/"
 
 func newSource(set *Set, pageSize int) (*rshttp.Source, error) {
@@ -43,7 +43,7 @@ func serve(t testing.TB, set *Set, pageSize int) string {
 	return server.Listener.Addr().String()
 }
 
-// A front is a proxy in front of what serves the documents now.
+// A front is a proxy in front of the current server of the documents.
 type front struct {
 	address atomic.Pointer[string]
 	proxy   http.Transport
@@ -57,10 +57,10 @@ func (f *front) RoundTrip(r *http.Request) (*http.Response, error) {
 	return f.proxy.RoundTrip(r)
 }
 
-// A destination has a copy of the articles and keeps it as Destinations do: it
-// gets the Change List, or the lists of the index that can tell it something new,
-// and reads on from the newest datetime it has seen. It fails when a change cannot
-// be the next in the history of the set.
+// A destination has a copy of the articles and updates it as Destinations do: it gets
+// the Change List, or the lists of the index that may have new changes, and continues
+// from the newest datetime it has seen. It fails if a change cannot be the next in the
+// history of the set.
 type destination struct {
 	client   http.Client
 	articles map[string]string // versions by key
@@ -81,11 +81,11 @@ func newDestination(t testing.TB, source *front) *destination {
 	return &destination{client: http.Client{Transport: source}, articles: map[string]string{}, known: map[string]*list{}}
 }
 
-// errUnreachable says that there was nobody to answer, or nobody was left.
+// errUnreachable means that the Source did not answer completely.
 var errUnreachable = errors.New("the Source cannot be reached")
 
-// follow reads on every 50 ms until finished is closed. That the Source cannot be
-// reached is no reason to give up.
+// follow reads new changes every 50 ms until finished is closed. It continues even if
+// the Source is unreachable.
 func (d *destination) follow(ctx context.Context, finished <-chan struct{}) error {
 	for {
 		if err := d.read(ctx); err != nil && !errors.Is(err, errUnreachable) {
@@ -101,7 +101,7 @@ func (d *destination) follow(ctx context.Context, finished <-chan struct{}) erro
 	}
 }
 
-// read reads on, to the end.
+// read reads all new changes.
 func (d *destination) read(ctx context.Context) error {
 	top, err := d.get(ctx, documents+"changelist.xml")
 	if err != nil {
@@ -134,7 +134,7 @@ func (d *destination) read(ctx context.Context) error {
 	return nil
 }
 
-// get gets a list, unless it is as it was.
+// get gets a list, unless it has not changed.
 func (d *destination) get(ctx context.Context, url string) (*list, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -166,7 +166,7 @@ func (d *destination) get(ctx context.Context, url string) (*list, error) {
 	return got, nil
 }
 
-// apply takes in what is new to d.
+// apply applies the changes that are new to d.
 func (d *destination) apply(l *list) error {
 	for _, e := range l.entries {
 		if !e.Metadata.Datetime.After(d.last) {
@@ -190,7 +190,7 @@ func (d *destination) apply(l *list) error {
 	return nil
 }
 
-// compare reports in what d, which has read on to the end, is unlike the host.
+// compare returns the differences between d, which has read all changes, and the host.
 func (d *destination) compare(ctx context.Context, host *writer) error {
 	articles, err := host.articles(ctx)
 	if err != nil {

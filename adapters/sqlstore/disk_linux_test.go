@@ -26,7 +26,7 @@ func mounted(t *testing.T, err error) {
 	}
 }
 
-// mountTmpfs returns where a small disk is mounted.
+// mountTmpfs mounts a small disk and returns its path.
 func mountTmpfs(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -35,9 +35,9 @@ func mountTmpfs(t *testing.T) string {
 	return folder
 }
 
-// TestDiskFull fills the disk under a store while its host writes. Reads go on,
-// what is wrong is said, and when there is space again it goes on by itself with
-// all that was committed.
+// TestDiskFull fills the disk under a store while its host writes. Reads continue, the
+// problem is reported, and when there is space again the store continues by itself with
+// all committed changes.
 func TestDiskFull(t *testing.T) {
 	folder := mountTmpfs(t)
 	db := database(filepath.Join(folder, "state.db"))
@@ -99,8 +99,8 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// TestReadOnlyDisk: a store on a disk that cannot be written to is refused, and
-// opened with all that was committed when it can be written to again.
+// TestReadOnlyDisk: a store on a disk that cannot be written to is refused. When the
+// disk is writable again, it is opened with all committed changes.
 func TestReadOnlyDisk(t *testing.T) {
 	folder := mountTmpfs(t)
 	db := database(filepath.Join(folder, "state.db"))
@@ -159,10 +159,10 @@ func TestReadOnlyDisk(t *testing.T) {
 	}
 }
 
-// TestDiskTurnsReadOnly is about a disk that the system stops writing to while a
-// store is open, as it does after an error of the disk. (A remount is refused while
-// files are open for writing.) Reads go on, what is wrong is said, and on a disk
-// that has been made good there is all that was committed.
+// TestDiskTurnsReadOnly has a disk that the system stops writing to while a store is
+// open, as it does after a disk error. (A remount is refused while files are open for
+// writing.) Reads continue, the problem is reported, and when the disk has been
+// repaired, all committed changes are there.
 func TestDiskTurnsReadOnly(t *testing.T) {
 	image, folder := filepath.Join(t.TempDir(), "image"), t.TempDir()
 	mount := func() error {
@@ -257,7 +257,7 @@ func TestDiskTurnsReadOnly(t *testing.T) {
 	}
 }
 
-// fill writes a file until there is no more space.
+// fill writes a file until the disk is full.
 func fill(path string) error {
 	f, err := os.Create(path)
 	if err != nil {

@@ -18,19 +18,19 @@ import (
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
-// postgres names the database that tests use, each in a schema of its own. They
-// skip what needs PostgreSQL if it is not set.
+// postgres names the variable with the database for tests, each of which uses its own
+// schema. If it is not set, tests skip what needs PostgreSQL.
 const postgres = "RESOURCESYNC_TEST_POSTGRES"
 
-// An engine makes databases, empty at first, that stores can be opened on again
-// and again.
+// An engine creates databases, empty at first, on which stores can be opened
+// repeatedly.
 type engine struct {
 	name string
 	make func(t testing.TB) database
 }
 
-// A database is where a store keeps its state: the path of an SQLite file, or the
-// connection string of a PostgreSQL schema.
+// A database is the place of a store: the path of an SQLite file, or the connection
+// string of a PostgreSQL schema.
 type database string
 
 func (d database) isPostgres() bool { return strings.Contains(string(d), "://") }
@@ -66,7 +66,7 @@ func newPostgres(t testing.TB) database {
 	return database(u.String())
 }
 
-// eachEngine runs a test on every engine, beside other tests.
+// eachEngine runs a test on every engine, in parallel with other tests.
 func eachEngine(t *testing.T, test func(t *testing.T, db database)) {
 	t.Parallel()
 	for _, e := range engines {
@@ -126,7 +126,8 @@ func run(t testing.TB, s *Store) {
 	})
 }
 
-// mustSet opens a set. Scans may delete what they like unless opts says otherwise.
+// mustSet opens a set. Scans may delete any number of resources unless opts says
+// otherwise.
 func (s *Store) mustSet(t testing.TB, name string, opts *scan.SetOptions) *Set {
 	t.Helper()
 	var o scan.SetOptions

@@ -10,9 +10,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// TestD4_WritersHearOfInvalidFields: Put and Record refuse a field that no document
-// can hold, by its name. A scan takes the resource: one bad field must not stop
-// all of it. What its size is recorded as is what is written of it.
+// TestD4_WritersHearOfInvalidFields: Put and Record refuse a field that no document can
+// hold, by its name. A scan accepts the resource, because one bad field must not stop
+// all of it. The recorded size is the size of its entry as written.
 func TestD4_WritersHearOfInvalidFields(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		set := db.open(t, nil).mustSet(t, "", nil)

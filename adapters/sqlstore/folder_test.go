@@ -64,7 +64,7 @@ func TestFolder(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// Deleted resources are no entries.
+		// Deleted resources are not entries.
 		if err := set.Delete(t.Context(), keys[:len(keys)/5]...); err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +172,8 @@ func (c countedConn) Query(ctx context.Context, sql string, each func(rowdb.Row)
 	return c.Conn.Query(ctx, sql, func(r rowdb.Row) error { *c.rows++; return each(r) }, args...)
 }
 
-// TestFolderReads: the rows that a page of a folder reads depend on the page.
+// TestFolderReads: the number of rows that a page of a folder reads depends on the page
+// only.
 func TestFolderReads(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		store := db.open(t, nil)

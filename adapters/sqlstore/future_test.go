@@ -12,9 +12,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// TestD3_FutureIsUnknown: however a LastModified in the future gets into the store,
-// it is recorded as unknown. One that was recorded stays when the clock goes back,
-// and one that a version before has recorded goes with the next scan.
+// TestD3_FutureIsUnknown: a LastModified in the future is recorded as unknown, by all
+// ways into the store. A recorded one stays when the clock is set back, and one that an
+// earlier version has recorded is removed by the next scan.
 func TestD3_FutureIsUnknown(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		clock := newClock()

@@ -23,7 +23,7 @@ func files(a, b int) []resourcesync.Resource {
 	return all
 }
 
-// unreadable is a listing of which some parts could not be read.
+// unreadable is a listing with some unreadable parts.
 func unreadable(all []resourcesync.Resource, parts ...resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
 	return func(yield func(resourcesync.Resource, error) bool) {
 		for _, keys := range parts {
@@ -35,8 +35,8 @@ func unreadable(all []resourcesync.Resource, parts ...resourcesync.Range) iter.S
 	}
 }
 
-// TestD10_UnreadableIsKept keeps what the scanner could not read, and deletes what
-// it could and did not find.
+// TestD10_UnreadableIsKept keeps resources that the scanner could not read, and deletes
+// those that are missing in readable parts.
 func TestD10_UnreadableIsKept(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		set := db.open(t, nil).mustSet(t, "", nil)
@@ -68,8 +68,8 @@ func TestD10_UnreadableIsKept(t *testing.T) {
 	})
 }
 
-// TestD10_UnreadableAtFirst records what a first scan, which a process before has begun, could not
-// read.
+// TestD10_UnreadableAtFirst records the unreadable parts of a first scan that an earlier process
+// has begun.
 func TestD10_UnreadableAtFirst(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		set := db.open(t, nil).mustSet(t, "", &scan.SetOptions{AwaitScan: true})
@@ -86,8 +86,8 @@ func TestD10_UnreadableAtFirst(t *testing.T) {
 	})
 }
 
-// TestD10_ChangedMeanwhile holds what an empty listing lacks, although most resources of the
-// set change during the scan and so do not count as missing.
+// TestD10_ChangedMeanwhile holds the deletions of an empty listing, although most resources
+// of the set change during the scan and so do not count as missing.
 func TestD10_ChangedMeanwhile(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		set, err := db.open(t, nil).Set(t.Context(), "set", nil)
@@ -109,8 +109,8 @@ func TestD10_ChangedMeanwhile(t *testing.T) {
 	})
 }
 
-// TestD10_Guard holds too many deletions over a restart, goes on with creations and
-// updates, and publishes when they are confirmed or the time is over.
+// TestD10_Guard holds too many deletions over a restart, continues with creations and
+// updates, and publishes the deletions when they are confirmed or their time is over.
 func TestD10_Guard(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
@@ -144,7 +144,7 @@ func TestD10_Guard(t *testing.T) {
 			t.Errorf("%+v, %v, expected %+v", kept, err, want)
 		}
 
-		// What a host deletes is gone, and counts for nothing.
+		// Resources that a host deletes are gone, and do not count.
 		if err := set.Delete(t.Context(), "a/029", "c"); err != nil {
 			t.Fatal(err)
 		}
@@ -174,8 +174,8 @@ func TestD10_Guard(t *testing.T) {
 	})
 }
 
-// TestD10_CreatedAndGone holds deletions of what was created shortly before, and
-// publishes a rename that two scans see.
+// TestD10_CreatedAndGone holds deletions of resources that were created shortly before,
+// and publishes a rename that two scans see.
 func TestD10_CreatedAndGone(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		set, err := db.open(t, nil).Set(t.Context(), "", nil)
@@ -201,8 +201,8 @@ func TestD10_CreatedAndGone(t *testing.T) {
 	})
 }
 
-// TestD10_FirstScanIsNotHeld makes a set what its first scan says, whatever an
-// earlier process has left of a scan that it did not finish.
+// TestD10_FirstScanIsNotHeld: after its first scan, a set equals the listing, even if
+// an earlier process has not finished a scan.
 func TestD10_FirstScanIsNotHeld(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		set, err := db.open(t, nil).Set(t.Context(), "", &scan.SetOptions{AwaitScan: true})

@@ -13,7 +13,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// lines are what is logged.
+// lines are the lines of the log.
 type lines struct {
 	mu  sync.Mutex
 	all strings.Builder
@@ -41,8 +41,8 @@ func recordAlone(t *testing.T, db database, set *Set, key string) {
 	}
 }
 
-// TestD12_StoreIsNotRun reports, without being asked, that nobody runs the store,
-// and that somebody does, in this process or in another.
+// TestD12_StoreIsNotRun logs, without being asked, that no process runs the store, and
+// then that one does, in this process or in another.
 func TestD12_StoreIsNotRun(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		log := new(lines)
@@ -70,7 +70,7 @@ func TestD12_StoreIsNotRun(t *testing.T) {
 	})
 }
 
-// TestD12_ClosedStoreLooksNoMore leaves no timer behind.
+// TestD12_ClosedStoreLooksNoMore: Close leaves no timer behind.
 func TestD12_ClosedStoreLooksNoMore(t *testing.T) {
 	store, closeStore, err := newSQLite(t).connect(context.Background(), nil)
 	if err != nil {

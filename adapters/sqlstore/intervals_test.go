@@ -18,7 +18,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb/sqlitedb"
 )
 
-// made makes the database with the first scripts only, as a version before did, and
+// made creates the database with the first scripts only, as an earlier version did, and
 // fills it.
 func (d database) made(t *testing.T, scripts int, fill func(c rowdb.Conn) error) {
 	t.Helper()
@@ -66,8 +66,8 @@ func (d database) made(t *testing.T, scripts int, fill func(c rowdb.Conn) error)
 }
 
 // TestD1_StateOfBefore opens a state whose intervals include their beginning and
-// exclude their end. Every change is in one window of each division, windows are as
-// they were, and topics go on with the change that they stopped before.
+// exclude their end. Every change is in one window of each division, windows are
+// unchanged, and topics continue with the change before which they stopped.
 func TestD1_StateOfBefore(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		midnight := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC).UnixMicro()
@@ -88,11 +88,11 @@ func TestD1_StateOfBefore(t *testing.T) {
 				r := article(i)
 				exec("INSERT INTO rs_change (set_id, at, change, key, size, body) VALUES (1, $1, 'updated', $2, 200, $3)", at, []byte(r.Key), codec.Append(nil, &r))
 			}
-			// One change a window: each ends where the next change is.
+			// One change per window: each ends at the next change.
 			for _, at := range ats[1 : len(ats)-1] {
 				exec("INSERT INTO rs_window (set_id, most, until, count, bytes) VALUES (1, 1, $1, 1, 200)", at)
 			}
-			// A day, which ends where a change is.
+			// A day that ends at a change.
 			exec("INSERT INTO rs_window (set_id, most, until, count, bytes) VALUES (1, 7, $1, 6, 1200)", midnight)
 			// An end between two changes.
 			exec("INSERT INTO rs_window (set_id, most, until, count, bytes) VALUES (1, 8, $1, 6, 1200)", midnight-1_000_000)

@@ -10,8 +10,8 @@ import (
 )
 
 // TestKilled kills a server that writes, sequences and serves again and again, at
-// random moments, while a Destination follows its Change Lists. In the end it has
-// what the table has. RESOURCESYNC_KILLS says how often.
+// random moments, while a Destination follows its Change Lists. In the end, its copy
+// equals the table. RESOURCESYNC_KILLS is the number of kills.
 func TestKilled(t *testing.T) {
 	n := setting("RESOURCESYNC_KILLS", 3)
 	eachEngine(t, func(t *testing.T, db database) {
@@ -21,8 +21,8 @@ func TestKilled(t *testing.T) {
 		defer cancel()
 		finished, ended := make(chan struct{}), make(chan error, 1)
 		for i := range n {
-			// Nobody else has the database open, so that each finds it as
-			// the one before it has left it.
+			// No other process has the database open, so each child finds it as the
+			// previous one left it.
 			child := startChild(t, db, "storm")
 			source.lead(child.first)
 			if i == 0 {
@@ -49,7 +49,7 @@ func TestKilled(t *testing.T) {
 		host := newWriter(t, db)
 		run(t, store)
 		source.lead(serve(t, set, stormPage))
-		// PostgreSQL may still be committing what the last one told it to.
+		// PostgreSQL may still be executing the last commit of the previous child.
 		eventually(t, func() error {
 			if err := awaitSequenced(ctx, store); err != nil {
 				return err

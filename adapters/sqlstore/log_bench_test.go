@@ -13,8 +13,8 @@ import (
 
 const benchTopic = "https://example.org/resourcesync/articles/change/"
 
-// subscribeAll makes n subscriptions of one topic of a log, with the rows that Apply
-// makes of them, but many at once.
+// subscribeAll adds n subscriptions to one topic of a log, with the same rows as Apply,
+// but many at once.
 func subscribeAll(t testing.TB, store *Store, name, uri string, n int) {
 	t.Helper()
 	l := store.mustLog(t, name)
@@ -86,7 +86,7 @@ func publish(t testing.TB, l pushlog.Log, uri string, size int) int64 {
 	return next.Number
 }
 
-// BenchmarkHubDeliver is what a message costs the store: all of its 2,000
+// BenchmarkHubDeliver measures the cost of a message for the store: all of its 2,000
 // subscriptions are claimed, and saved as delivered.
 func BenchmarkHubDeliver(b *testing.B) {
 	const n = 2000
@@ -96,7 +96,7 @@ func BenchmarkHubDeliver(b *testing.B) {
 				store := e.make(b).open(b, nil)
 				h := store.mustLog(b, "hub")
 				subscribeAll(b, store, "hub", benchTopic, n)
-				// Those of another topic have all they can have.
+				// The subscriptions of another topic have all messages.
 				subscribeAll(b, store, "hub", benchTopic+"other", total-n)
 				var claiming, saving time.Duration
 				for b.Loop() {
@@ -127,8 +127,8 @@ func BenchmarkHubDeliver(b *testing.B) {
 	}
 }
 
-// BenchmarkHubClaim claims 100 of 100,000 subscriptions of one topic, none of whom
-// has something to take, or all.
+// BenchmarkHubClaim claims 100 of 100,000 subscriptions to one topic. None of them has
+// a message to get, or all have.
 func BenchmarkHubClaim(b *testing.B) {
 	benchEngines(b, func(b *testing.B, e engine) {
 		store := e.make(b).open(b, nil)

@@ -27,8 +27,8 @@ func TestLog(t *testing.T) {
 	})
 }
 
-// subject returns a log with the name of the test, which knows nothing of others, as
-// two stores see it.
+// subject returns a log with the name of the test, independent of others, as two stores
+// see it.
 func subject(t *testing.T, one, other *Store) logtest.Subject {
 	return logtest.Subject{
 		One:    one.mustLog(t, t.Name()),
@@ -56,7 +56,7 @@ func elapse(t *testing.T, s *Store, name string, d time.Duration) {
 	}
 }
 
-// More subscriptions than are read at once: each is there, once.
+// More subscriptions than are read at once: each is returned once.
 func TestManySubscriptions(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		store := db.open(t, nil)
@@ -76,8 +76,8 @@ func TestManySubscriptions(t *testing.T) {
 	})
 }
 
-// TestLogForgets: what is in use is remembered, however long it has been there;
-// what is not is forgotten in its time, counted from when it was in use last.
+// TestLogForgets: entries in use are kept for any time; others are removed in time,
+// counted from their last use.
 func TestLogForgets(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		clock := newClock()

@@ -11,11 +11,11 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
-// many are the subscriptions of the benchmarks here, all of one topic.
+// many is the number of subscriptions of these benchmarks, all to one topic.
 const many = 100_000
 
-// BenchmarkHubStatus is what operators wait for: all subscriptions, and the status
-// of a hub whose subscriptions are anywhere in 1,000 messages.
+// BenchmarkHubStatus measures the time that operators wait: for all subscriptions, and
+// for the status of a hub whose subscriptions are spread over 1,000 messages.
 func BenchmarkHubStatus(b *testing.B) {
 	const messages = 1000
 	benchEngines(b, func(b *testing.B, e engine) {
@@ -56,7 +56,8 @@ func BenchmarkHubStatus(b *testing.B) {
 	})
 }
 
-// spread has the subscriptions of a log taken all but 0 to n-1 of its notifications.
+// spread sets the subscriptions of a log to positions 0 to n-1 before its newest
+// notification.
 func spread(b *testing.B, store *Store, newest int64, n int) {
 	err := store.db.Write(b.Context(), func(c rowdb.Conn) error {
 		_, err := c.Exec(b.Context(), "UPDATE rs_progress SET taken = CAST($1 AS bigint) - id % $2", newest, n)
@@ -67,8 +68,8 @@ func spread(b *testing.B, store *Store, newest int64, n int) {
 	}
 }
 
-// BenchmarkLogClear clears away the notifications of a minute, 60 of them, that all,
-// or that not even half of the subscriptions have taken.
+// BenchmarkLogClear clears the 60 notifications of a minute, which all subscriptions
+// have accepted, or less than half of them.
 func BenchmarkLogClear(b *testing.B) {
 	const messages = 60
 	benchEngines(b, func(b *testing.B, e engine) {

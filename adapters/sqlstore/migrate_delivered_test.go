@@ -10,7 +10,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// toVersion19 turns a state into what the version with the migrations 0001 to 0019 has written.
+// toVersion19 turns a state into one that the version with the migrations 0001 to 0019 has
+// written.
 func toVersion19(t *testing.T, s *Store) {
 	t.Helper()
 	err := s.db.Write(t.Context(), func(c rowdb.Conn) error {
@@ -23,8 +24,8 @@ func toVersion19(t *testing.T, s *Store) {
 	}
 }
 
-// TestMigrateLastDelivered: a state without the times of deliveries keeps cursors, leases, secrets and
-// claims, and its subscriptions go on.
+// TestMigrateLastDelivered: a state without the times of deliveries keeps cursors, leases, secrets
+// and claims, and its subscriptions continue.
 func TestMigrateLastDelivered(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		before, closeBefore, err := db.connect(context.Background(), nil)

@@ -77,7 +77,7 @@ func TestBody(t *testing.T) {
 	}
 }
 
-// FuzzBody takes bodies that nobody wrote.
+// FuzzBody decodes arbitrary bodies.
 func FuzzBody(f *testing.F) {
 	full := everything()
 	f.Add(string(Append(nil, &full)))
