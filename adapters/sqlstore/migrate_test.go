@@ -65,8 +65,8 @@ func restore(t *testing.T, db database) {
 }
 
 // TestOldState opens a state with pending notifications, subscriptions that have taken
-// all, half or nothing, and kept versions. Everything goes on where it was: what was
-// not taken is there, and what was taken is not sent again.
+// all, half or nothing, and kept versions. Everything continues where it was:
+// undelivered messages are there, and delivered ones are not sent again.
 func TestOldState(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		restore(t, db)
@@ -96,7 +96,7 @@ func TestOldState(t *testing.T) {
 	})
 }
 
-// oldSet checks the resources and changes, and that the versions they left can be read.
+// oldSet checks the resources and changes, and that kept versions can be read.
 func oldSet(t *testing.T, store *Store) {
 	set := store.mustSet(t, "papers", nil)
 	if a, b := covers(t, set, "https://example.org/a"), covers(t, set, "https://example.org/b"); !a || b {
@@ -159,8 +159,8 @@ func oldHubs(t *testing.T, log pushlog.Log) {
 	}
 }
 
-// oldSubscriptions checks what subscriptions get next, and that what they can claim is
-// that.
+// oldSubscriptions checks the next messages of subscriptions, and that exactly these
+// can be claimed.
 func oldSubscriptions(t *testing.T, log pushlog.Log, want map[string][]string) {
 	n := 0
 	for s, err := range log.Subscriptions(t.Context()) {
@@ -219,7 +219,7 @@ func oldRequests(t *testing.T, log pushlog.Log) {
 	}
 }
 
-// oldGoesOn checks that states are as they were, and appends to them.
+// oldGoesOn checks that states are unchanged, and appends to them.
 func oldGoesOn(t *testing.T, log pushlog.Log) {
 	for uri, want := range map[string]pushlog.State{
 		oldChanges:   {Number: 6, Until: time.Date(2026, 11, 20, 11, 0, 6, 0, time.UTC)},
@@ -254,7 +254,7 @@ func texts(t *testing.T, log pushlog.Log, uri string, after int64) (all []string
 	return all
 }
 
-// TestOldPlaces opens a state whose places were computed in another way.
+// TestOldPlaces opens a state whose places were computed differently.
 func TestOldPlaces(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		const rows = 2*batch + 1

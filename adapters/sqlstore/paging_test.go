@@ -13,15 +13,15 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// a clock that tests move.
+// A clock is set by tests.
 type clock struct{ now time.Time }
 
 func (c *clock) tell() time.Time { return c.now }
 
 func newClock() *clock { return &clock{time.Date(2026, 1, 1, 15, 0, 0, 0, time.UTC)} }
 
-// scatter makes random changes: puts and deletions of keys from a small alphabet,
-// some not UTF-8, some of resources with much to say.
+// scatter makes random changes: puts and deletions of keys from a small alphabet, some
+// not UTF-8, some of resources with many fields.
 func scatter(t *testing.T, set *Set, rnd *rand.Rand, n, keys int) {
 	t.Helper()
 	var puts []resourcesync.Resource
@@ -46,7 +46,7 @@ func scatter(t *testing.T, set *Set, rnd *rand.Rand, n, keys int) {
 	}
 }
 
-// TestCutsAreThoseOfPaging walks over random sets as paging does, and compares.
+// TestCutsAreThoseOfPaging divides random sets as package paging does, and compares.
 func TestCutsAreThoseOfPaging(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		store := db.open(t, nil)
@@ -105,7 +105,7 @@ func walk(t *testing.T, set *Set, previous []resourcesync.Cut, every int) []reso
 	return out
 }
 
-// checkStats compares what cuts say of pages with the Stats of their ranges.
+// checkStats compares the data of pages in cuts with the Stats of their ranges.
 func checkStats(t *testing.T, set *Set, cuts []resourcesync.Cut) {
 	t.Helper()
 	from := ""
@@ -125,8 +125,8 @@ func checkStats(t *testing.T, set *Set, cuts []resourcesync.Cut) {
 	}
 }
 
-// TestCutsAreShared finds the cuts of a page size kept for another process, and
-// for a caller without any.
+// TestCutsAreShared: another process, and a caller without previous cuts, get the cuts
+// kept for a page size.
 func TestCutsAreShared(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		set := db.open(t, nil).mustSet(t, "", nil)
@@ -152,7 +152,7 @@ func TestCutsAreShared(t *testing.T) {
 	})
 }
 
-// TestWindowsAreThoseOfPaging compares windows, found step by step, with those of
+// TestWindowsAreThoseOfPaging compares windows, found step by step, with the windows of
 // the whole journal.
 func TestWindowsAreThoseOfPaging(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
@@ -181,7 +181,7 @@ func TestWindowsAreThoseOfPaging(t *testing.T) {
 	})
 }
 
-// windowsOf divides all that the journal has.
+// windowsOf divides the whole journal.
 func windowsOf(t *testing.T, set *Set, max int) []resourcesync.Interval {
 	t.Helper()
 	since, err := set.Since(t.Context())
@@ -200,8 +200,8 @@ func windowsOf(t *testing.T, set *Set, max int) []resourcesync.Interval {
 	return w.Intervals()
 }
 
-// TestRetain lets a journal grow for months. It loses whole windows, says from
-// when it is complete, and what it keeps stays as it was.
+// TestRetain lets a journal grow for months. It drops whole windows, states the time
+// since which it is complete, and the rest does not change.
 func TestRetain(t *testing.T) {
 	const max = 10
 	eachEngine(t, func(t *testing.T, db database) {
@@ -272,7 +272,7 @@ func TestRetain(t *testing.T) {
 		if kept := clock.now.Sub(since); since.Equal(began) || kept < 10*24*time.Hour || kept > 20*24*time.Hour {
 			t.Errorf("the journal has the last %v", kept)
 		}
-		// Remembered are exactly the deletions that the journal still has.
+		// Exactly the deletions are remembered that the journal still has.
 		remembered := count(t, store, "SELECT count(*) FROM rs_resource r WHERE body IS NULL")
 		known := count(t, store, "SELECT count(*) FROM rs_change c WHERE change = 'deleted' AND at = (SELECT max(at) FROM rs_change WHERE key = c.key)")
 		if remembered != known || known == 0 {
@@ -284,8 +284,8 @@ func TestRetain(t *testing.T) {
 	})
 }
 
-// TestWindowOfAnotherLength: closed windows stay whole and as they are when a store
-// is opened again with another Window.
+// TestWindowOfAnotherLength: closed windows stay complete and unchanged when a store is
+// opened with another Window.
 func TestWindowOfAnotherLength(t *testing.T) {
 	const retain = 10 * 24 * time.Hour
 	eachEngine(t, func(t *testing.T, db database) {
@@ -354,7 +354,8 @@ func count(t testing.TB, s *Store, query string) (n int64) {
 	return n
 }
 
-// TestCutsOfShrunkSet divides a set that has shrunk to one page. The store keeps that, too.
+// TestCutsOfShrunkSet divides a set that has shrunk to one page. The store keeps that
+// division.
 func TestCutsOfShrunkSet(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		store := db.open(t, nil)

@@ -115,8 +115,8 @@ func listOf(t *testing.T, p resourcesync.Provider, cache int64) func(path, encod
 	}
 }
 
-// TestPartsOfOneState: a list that is rendered in parts while resources in several of them
-// change together shows all of such a change, or nothing of it.
+// TestPartsOfOneState: if resources in several parts of a list change together while it is
+// rendered, the list shows all of the changes or none.
 func TestPartsOfOneState(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		set := db.open(t, nil).mustSet(t, "articles", nil)

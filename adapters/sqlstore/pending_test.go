@@ -13,7 +13,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// TestPoison: whatever triggers write, it keeps nothing else from becoming visible,
+// TestPoison: wrong rows of triggers do not keep other changes from becoming visible,
 // and everything can be read.
 func TestPoison(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
@@ -102,8 +102,8 @@ func TestPoison(t *testing.T) {
 	})
 }
 
-// TestRecordPartly: what a savepoint takes back is not journalled, whatever protocol
-// a driver speaks.
+// TestRecordPartly: changes that a savepoint rolls back are not journalled, for any
+// protocol of a driver.
 func TestRecordPartly(t *testing.T) {
 	t.Parallel()
 	db := newPostgres(t)

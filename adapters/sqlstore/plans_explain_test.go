@@ -36,11 +36,11 @@ var growing = map[string]struct{ parents, columns, values string }{
 	"rs_unreadable": {"", "lo, hi", "$key, $key"},
 }
 
-// planRows is how many rows the largest tables get.
+// planRows returns the number of rows of the largest tables.
 func planRows() int { return setting("RESOURCESYNC_PLAN_ROWS", 20_000) }
 
-// fills returns the statements that fill the tables that grow, by numbers from
-// first to planRows. series is such numbers i, from %d to %d, and key their bytes.
+// fills returns the statements that fill the tables that grow, by numbers from first to
+// planRows. series selects the numbers i from %d to %d, and key is their bytes.
 func fills(count func(table string) int, first, last int, series, key string) []string {
 	var all []string
 	for _, table := range slices.Sorted(maps.Keys(growing)) {
@@ -56,8 +56,8 @@ func fills(count func(table string) int, first, last int, series, key string) []
 	return all
 }
 
-// scans are the statements that may read all of a table, or of a set, a topic or a
-// hub in it, as normalize returns them, and why.
+// scans are the statements that may read all of a table, or of a set, a topic or a hub
+// in it, as normalize returns them, with the reasons.
 var scans = map[string]string{
 	"DELETE FROM rs_notification WHERE topic_id = (SELECT id FROM rs_topic WHERE log_id = $1 AND uri = $2)":                                                                        "it deletes all that it reads",
 	"SELECT id, set_id, change, key, body, uri, lastmod, length, type, encoding, hash FROM rs_pending ORDER BY id LIMIT $1":                                                        "it stops after a batch, in the order of the primary key",
@@ -97,7 +97,7 @@ type finding struct {
 	what string
 }
 
-// report fails for what was found and is not allowed.
+// report fails for each finding that is not allowed.
 func (r *record) report(t *testing.T, found []finding, plans map[string]string) {
 	t.Helper()
 	for _, f := range found {
@@ -109,8 +109,8 @@ func (r *record) report(t *testing.T, found []finding, plans map[string]string) 
 	}
 }
 
-// narrow reports whether one of these columns leads to less than all of a set, a
-// topic or a hub.
+// narrow reports whether one of these columns selects less than all of a set, a topic
+// or a hub.
 func narrow(columns []string) bool {
 	return slices.ContainsFunc(columns, func(c string) bool { return !slices.Contains(partitions, c) })
 }

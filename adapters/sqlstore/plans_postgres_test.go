@@ -12,8 +12,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// neverAnalyze makes the tables of a store, and keeps the server from collecting
-// statistics of them by itself. They are not logged, because a test fills them with
+// neverAnalyze creates the tables of a store, and keeps the server from collecting
+// their statistics by itself. They are unlogged, because a test fills them with
 // millions of rows.
 func neverAnalyze(t *testing.T, db database) {
 	err := db.open(t, nil).db.Do(t.Context(), func(c rowdb.Conn) error {
@@ -155,12 +155,12 @@ func planOf(t *testing.T, c rowdb.Conn, s statement, mode string) (planNode, err
 
 var postgresColumns = regexp.MustCompile(`\((\w+) (?:=|<|>)`)
 
-// passing are the nodes that read no more of their first child than is asked of
-// them.
+// passing are the nodes that read no more of their first child than their parent
+// requests.
 var passing = []string{"Limit", "LockRows", "Nested Loop", "Result", "Subquery Scan", "Append", "ModifyTable"}
 
-// badNodes writes down a plan and calls bad for what is wrong in it. limited says
-// that only a few rows are asked of the node. It reports whether the node reads a
+// badNodes writes a plan to the log and calls bad for each defect in it. limited means
+// that only a few rows of the node are requested. It reports whether the node reads a
 // table that grows.
 func badNodes(n planNode, limited bool, depth int, b *strings.Builder, bad func(what string)) bool {
 	fmt.Fprintf(b, "%*s%s %s %s %.200s %.200s\n", 2*depth, "", n.Type, n.Relation, n.Index, n.IndexCond, n.Filter)

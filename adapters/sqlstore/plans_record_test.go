@@ -24,7 +24,7 @@ type statement struct {
 	free bool   // outside of a transaction: PostgreSQL plans as it likes
 }
 
-// A recorder is a database that notes what is run on it.
+// A recorder is a database that records its statements.
 type recorder struct {
 	rowdb.DB
 	*record
@@ -50,8 +50,8 @@ func (r *record) note(sql string, args []any, free bool) {
 	}
 }
 
-// callSite returns the line of the store's own code that runs a statement, "" if
-// it is a test that does.
+// callSite returns the line of the store's own code that runs a statement, or "" if a
+// test runs it.
 func callSite() string {
 	pcs := make([]uintptr, 16)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
@@ -74,7 +74,7 @@ func siteOf(file string, line int) string {
 	return fmt.Sprintf("%s/%s:%d", filepath.Base(filepath.Dir(file)), filepath.Base(file), line)
 }
 
-// A recordedTx is a transaction of the host's own, which notes what Record runs in it.
+// A recordedTx is a transaction of the host that records the statements of Record.
 type recordedTx struct {
 	Tx
 	*record
@@ -159,9 +159,9 @@ func (c recorded) Script(ctx context.Context, sql string) error {
 	return c.Conn.Script(ctx, sql)
 }
 
-// checkSites fails for each call that runs a statement and is at none of the recorded
-// lines, in this package and in that of the log of notifications. So a new statement
-// must be run.
+// checkSites fails for each call that runs a statement but was never recorded, in this
+// package and in the package of the log of notifications. So every new statement must
+// be run.
 func checkSites(t *testing.T, recorded map[string]bool) {
 	t.Helper()
 	for folder, least := range map[string]int{"../sqlstore": 50, "../../internal/pushlog/sqllog": 25} {

@@ -37,7 +37,7 @@ func explainSQLite(t *testing.T, db database, r *record) {
 			}
 		}
 	}
-	// The plans depend on statistics alone, which are read with the schema.
+	// The plans depend only on statistics, which are read with the schema.
 	explain := session(func(t *testing.T, conn *sqlite.Conn) { explainInSQLite(t, conn, r) })
 	t.Run("no statistics", explain)
 	session(func(t *testing.T, conn *sqlite.Conn) { execute(t, conn, "ANALYZE") })(t)

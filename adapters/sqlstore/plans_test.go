@@ -16,9 +16,9 @@ import (
 )
 
 // TestD17_Plans reads the plan of every statement of the store, in both engines,
-// without statistics, with those of small tables, and with those of large ones. A
-// plan must not read all of a table that grows, nor all rows of one set, topic or
-// hub in it, except where scans allows it.
+// without statistics, with statistics of small tables, and with statistics of large
+// ones. A plan must not read all of a table that grows, nor all rows of one set, topic
+// or hub in it, except where scans allows it.
 func TestD17_Plans(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)
@@ -63,7 +63,7 @@ func workload(t *testing.T, db database, r *record) {
 	t.Run("archive", func(t *testing.T) { useArchive(t, third, clock) })
 }
 
-// useRecord records a change in a transaction of the host's own.
+// useRecord records a change in a transaction of the host.
 func useRecord(t *testing.T, db database, set *Set, r *record) {
 	tx, commit, _ := ways(db)[0].begin(t, db)
 	change := resourcesync.Change{Type: resourcesync.Created, Resource: small("a", 1)}
@@ -272,7 +272,7 @@ func numberTwoBatches(ctx context.Context, store *Store, journal *Journal) error
 	})
 }
 
-// read reads a set by all of its methods.
+// read calls all reading methods of a set.
 func read(t *testing.T, set *Set) {
 	ctx := t.Context()
 	for _, r := range []resourcesync.Range{{}, {From: "puts/0001"}, {From: "puts/0001", To: "puts/0003"}} {

@@ -27,7 +27,7 @@ func TestProvider(t *testing.T) {
 	})
 }
 
-// TestProviderAfterScan is about a set whose resources were its baseline.
+// TestProviderAfterScan tests a set whose resources are its baseline.
 func TestProviderAfterScan(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		store := db.open(t, nil)
@@ -55,7 +55,7 @@ func listing(resources ...resourcesync.Resource) iter.Seq2[resourcesync.Resource
 	}
 }
 
-// TestProviderByRecord is about a set that only the host's transactions change.
+// TestProviderByRecord tests a set that only the host's transactions change.
 func TestProviderByRecord(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		store := db.open(t, nil)
@@ -97,8 +97,8 @@ func TestProviderByRecord(t *testing.T) {
 // hidden hides the upgrades of a Provider, as a wrapper does.
 type hidden struct{ resourcesync.Provider }
 
-// TestProviderPutTogether is about a Provider whose upgrades a wrapper has hidden
-// and rshttp.Set has brought back.
+// TestProviderPutTogether tests a Provider whose upgrades a wrapper has hidden and
+// rshttp.Set has restored.
 func TestProviderPutTogether(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		store := db.open(t, nil)
@@ -116,8 +116,8 @@ func TestProviderPutTogether(t *testing.T) {
 	})
 }
 
-// TestProviderBesideJournal is about a Provider that has only its one method, and
-// a Journal that its host records in.
+// TestProviderBesideJournal tests a Provider with only its one method, and a Journal in
+// which its host records.
 func TestProviderBesideJournal(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		store := db.open(t, nil)
@@ -171,8 +171,9 @@ func listed(t *testing.T, set *Set) map[string]resourcesync.Resource {
 	return all
 }
 
-// between returns the changes that make before after, to those who know URIs, too:
-// what has been left by one resource and is shared by another is created once more.
+// between returns the changes that lead from before to after, for readers that know
+// only URIs: if one resource leaves a URI that another one shares, the URI is created
+// once more.
 func between(before, after map[string]resourcesync.Resource) (changes []resourcesync.Change) {
 	left := map[string]bool{}
 	for _, key := range slices.Sorted(maps.Keys(before)) {

@@ -25,7 +25,7 @@ const (
 	changeTopic = documents + "change/"
 )
 
-// pushChild publishes what a storm of writers changes, until it is killed.
+// pushChild publishes the changes of a storm of writers, until it is killed.
 func pushChild(ctx context.Context, db database, store *Store, set *Set, hub string) error {
 	sealed, err := store.Log(ctx, documents)
 	if err != nil {
@@ -81,11 +81,10 @@ func pushChild(ctx context.Context, db database, store *Store, set *Set, hub str
 	select {} // what is written is still to be pushed
 }
 
-// pushedChanges is how many changes are written at least: half of what
-// RESOURCESYNC_TORTURE says.
+// pushedChanges is the minimum number of changes: half of RESOURCESYNC_TORTURE.
 func pushedChanges() int { return setting("RESOURCESYNC_TORTURE", 2000) / 2 }
 
-// A moody front is the worst network between a Source and a hub.
+// A moody front is the worst possible network between a Source and a hub.
 type moody struct {
 	hub   http.Handler
 	moods [5]atomic.Int64 // how often it had which
@@ -180,7 +179,7 @@ func TestPushedUnderFire(t *testing.T) {
 	})
 }
 
-// agree reports in what h is unlike what the host has and has done.
+// agree returns the differences between h and the articles and changes of the host.
 func agree(ctx context.Context, h *subscriber.History, host *writer) error {
 	articles, err := host.articles(ctx)
 	if err != nil {

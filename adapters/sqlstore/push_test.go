@@ -12,11 +12,11 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// pushDatabase tells a process that it is the child of TestPushKilled.
+// pushDatabase names the variable that makes a process the child of TestPushKilled.
 const pushDatabase = "SQLSTORE_PUSH_DATABASE"
 
-// TestPushKilled kills a process that appends again and again, at random
-// moments: a notification is there with its state or not at all. RESOURCESYNC_KILLS says how often.
+// TestPushKilled kills a process that appends again and again, at random moments: a notification is
+// stored with its state or not at all. RESOURCESYNC_KILLS is the number of kills.
 func TestPushKilled(t *testing.T) {
 	if db := os.Getenv(pushDatabase); db != "" {
 		if err := pushForever(context.Background(), database(db)); err != nil {
@@ -46,7 +46,7 @@ func TestPushKilled(t *testing.T) {
 			cmd.Process.Kill()
 			cmd.Wait()
 
-			// PostgreSQL may still be at what the child sent last.
+			// PostgreSQL may still be executing the last statement of the child.
 			var state pushlog.State
 			eventually(t, func() error {
 				first, err := o.State(t.Context(), benchTopic)

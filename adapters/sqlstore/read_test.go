@@ -6,8 +6,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// TestAllocations: reading allocates one string for each resource, and hardly
-// anything else.
+// TestAllocations: reading allocates one string for each resource, and little else.
 func TestAllocations(t *testing.T) {
 	for _, e := range engines {
 		t.Run(e.name, func(t *testing.T) {

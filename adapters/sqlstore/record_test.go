@@ -17,7 +17,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// journal returns the changes of j, in short.
+// journal returns the changes of j in a short form.
 func journal(t testing.TB, j *Journal) (lines []string) {
 	t.Helper()
 	for c, err := range j.Changes(context.Background(), resourcesync.Interval{}) {
@@ -37,7 +37,7 @@ func change(what resourcesync.ChangeType, key string, version int) resourcesync.
 	return c
 }
 
-// A way begins a transaction of a host's and returns it with what ends it.
+// A way begins a transaction of a host and returns it with the functions that end it.
 type way struct {
 	name  string
 	begin func(t *testing.T, d database) (tx Tx, commit, rollback func() error)
@@ -92,7 +92,7 @@ func ways(d database) []way {
 	}})
 }
 
-// TestRecord records in every way, commits and rolls back.
+// TestRecord records, commits and rolls back in every way.
 func TestRecord(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		store := db.open(t, nil)
@@ -143,7 +143,7 @@ func TestRecord(t *testing.T) {
 	})
 }
 
-// TestPutAfterRecord: what has been committed before is earlier.
+// TestPutAfterRecord: a change that was committed before is earlier.
 func TestPutAfterRecord(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		set := db.open(t, nil).mustSet(t, "", nil)
@@ -195,7 +195,7 @@ func TestRecordRefuses(t *testing.T) {
 	}
 }
 
-// TestJournalAlone: a journal takes changes as they are told.
+// TestJournalAlone: a journal takes changes as recorded.
 func TestJournalAlone(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		store := db.open(t, nil)
@@ -238,8 +238,8 @@ func TestJournalAlone(t *testing.T) {
 	})
 }
 
-// TestTriggers inserts as the package's documentation tells triggers to, rightly
-// and wrongly. What is wrong is dropped and reported, and keeps nobody waiting.
+// TestTriggers inserts rows as the package's documentation tells triggers to, correctly
+// and wrongly. Wrong rows are dropped and reported, and delay nothing.
 func TestTriggers(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		var log bytes.Buffer
@@ -300,7 +300,7 @@ func TestTriggers(t *testing.T) {
 	})
 }
 
-// TestClock: datetimes are those of the clock, and increase if it does not.
+// TestClock: datetimes come from the clock, and increase even if it does not.
 func TestClock(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		clock := newClock()

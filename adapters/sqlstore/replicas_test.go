@@ -12,8 +12,8 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// TestReplicas serves a set by three processes. They give the same documents, to
-// the byte and with the same validators, and go on when any of them dies.
+// TestReplicas serves a set with three processes. They serve the same documents, to the
+// byte and with the same validators, and continue when any of them dies.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	db := newPostgres(t)
@@ -66,8 +66,8 @@ func awaitKey(t *testing.T, set *Set, key string) error {
 
 var hrefs = regexp.MustCompile(`<loc>https://example\.org(/resourcesync/[^<]+)</loc>`)
 
-// sameDocuments reports a document in which the replicas differ, or that there is
-// no index of what they are to show.
+// sameDocuments returns an error for a document in which the replicas differ, or if
+// there is no index yet.
 func sameDocuments(t *testing.T, replicas []*process) error {
 	seen := map[string]bool{}
 	todo := []string{"/resourcesync/resourcelist.xml", "/resourcesync/changelist.xml", "/resourcesync/capabilitylist.xml"}

@@ -12,7 +12,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// clearAll clears away all that the journals have dropped.
+// clearAll deletes everything that the journals have dropped.
 func (s *Store) clearAll(ctx context.Context) error {
 	for {
 		if more, err := s.clear(ctx); err != nil || !more {

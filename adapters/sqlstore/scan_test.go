@@ -19,8 +19,8 @@ func small(key string, version int) resourcesync.Resource {
 	return resourcesync.Resource{Key: key, URI: "https://example.org/" + key, Type: fmt.Sprintf("version/%d", version)}
 }
 
-// numbered returns n resources, of which those whose number change divides have
-// another version.
+// numbered returns n resources. Those whose number is divisible by change have another
+// version.
 func numbered(n, change int) []resourcesync.Resource {
 	var all []resourcesync.Resource
 	for i := range n {
@@ -173,7 +173,7 @@ func TestScanAwaited(t *testing.T) {
 		if n := count(t, store, "SELECT count(*) FROM rs_resource WHERE body IS NULL"); n != 0 {
 			t.Errorf("%d deletions are remembered that no journal has", n)
 		}
-		// Another process finds it ready, whatever its options say.
+		// Another process finds it ready, regardless of its options.
 		other := db.open(t, nil).mustSet(t, "", &scan.SetOptions{AwaitScan: true})
 		if _, err := other.Stat(t.Context(), resourcesync.Range{}); err != nil {
 			t.Error(err)
@@ -182,7 +182,7 @@ func TestScanAwaited(t *testing.T) {
 	})
 }
 
-// TestKnown asks for more than the driver sends at once, and for what is not there.
+// TestKnown requests more keys than the driver sends at once, including unknown ones.
 func TestKnown(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		store := db.open(t, nil)
@@ -249,7 +249,7 @@ func TestScanIncomplete(t *testing.T) {
 				if got := articlesOf(t, set); len(got) != 2 {
 					t.Errorf("left are %v", got)
 				}
-				// And the connection is as good as new.
+				// The connection can still be used.
 				if _, err := set.Scan(t.Context(), listing(small("a", 1))); err != nil {
 					t.Error(err)
 				}
@@ -258,8 +258,8 @@ func TestScanIncomplete(t *testing.T) {
 	}
 }
 
-// TestScanMeanwhile: what happens while a scan is under way is newer than its
-// listing, and a second scan is refused, to other processes too.
+// TestScanMeanwhile: changes during a scan are newer than its listing, and a second
+// scan is refused, also in other processes.
 func TestScanMeanwhile(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		store := db.open(t, nil)
@@ -299,7 +299,7 @@ func TestScanMeanwhile(t *testing.T) {
 	})
 }
 
-// TestScanShows: a slow listing shows as it comes.
+// TestScanShows: the resources of a slow listing appear as they arrive.
 func TestScanShows(t *testing.T) {
 	t.Parallel()
 	db := newSQLite(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
-// within returns those of all with keys in ranges.
+// within returns the entries of all with keys in ranges.
 func within(all map[string]int, ranges ...resourcesync.Range) (found []resourcesync.Resource) {
 	for key, version := range all {
 		if slices.ContainsFunc(ranges, func(r resourcesync.Range) bool { return r.Contains(key) }) {
@@ -119,7 +119,8 @@ func TestScanRangesGuard(t *testing.T) {
 }
 
 // TestScanRangesModel compares sets with a model, after partial and complete scans of a
-// website that changes between them, and its journal with what they have changed.
+// website that changes between them, and compares the journal with the changes of the
+// scans.
 func TestScanRangesModel(t *testing.T) {
 	steps := setting("RESOURCESYNC_TORTURE", 2_000) / 20
 	eachEngine(t, func(t *testing.T, db database) {
@@ -199,7 +200,8 @@ func versionsOf(model map[string]int) map[string]string {
 	return all
 }
 
-// checkJournal follows the journal, in which every change must be one, and to the set.
+// checkJournal replays the journal: each change must be valid, and the result must be
+// the set.
 func checkJournal(t *testing.T, set *Set) {
 	t.Helper()
 	content := map[string]string{}
@@ -249,7 +251,7 @@ func (tr *tree) change(random *rand.Rand) {
 	}
 }
 
-// take returns where files have changed since the last call.
+// take returns the ranges in which files have changed since the last call.
 func (tr *tree) take() []resourcesync.Range {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -258,7 +260,7 @@ func (tr *tree) take() []resourcesync.Range {
 	return dirty
 }
 
-// list lists ranges as they are when it is read, one folder after the other.
+// list lists the current state of ranges, one folder after the other.
 func (tr *tree) list(ranges []resourcesync.Range, pause time.Duration) iter.Seq2[resourcesync.Resource, error] {
 	return func(yield func(resourcesync.Resource, error) bool) {
 		for folder := range 9 {
@@ -280,8 +282,9 @@ func (tr *tree) list(ranges []resourcesync.Range, pause time.Duration) iter.Seq2
 	}
 }
 
-// TestScanRangesMeanwhile changes a website under complete scans with slow listings, and
-// scans what has changed. In the end the set is the website, without a last complete scan.
+// TestScanRangesMeanwhile changes a website during complete scans with slow listings, and
+// scans the changed parts. In the end, the set equals the website, without a final
+// complete scan.
 func TestScanRangesMeanwhile(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		set := db.open(t, nil).mustSet(t, "", &scan.SetOptions{MaxDelete: 1})

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSeen fills tables of several sizes as far as they go.
+// TestSeen fills tables of several sizes to their limits.
 func TestSeen(t *testing.T) {
 	for _, s := range []seen{{most: 10}, {most: 20_000}, {most: 20_000, likely: 300}, {most: 20_000, likely: 15_500}, {most: 20_000, likely: math.MaxInt}} {
 		key := func(i int) []byte { return strconv.AppendInt(nil, int64(i), 10) }

@@ -46,7 +46,7 @@ func TestStopWhenDone(t *testing.T) {
 	})
 }
 
-// asked counts the rows that statements with a limit may send.
+// asked counts the rows that statements with a limit may return.
 type asked struct {
 	rowdb.DB
 	rows int
@@ -68,7 +68,7 @@ func (c askedConn) Query(ctx context.Context, sql string, each func(rowdb.Row) e
 	return c.Conn.Query(ctx, sql, each, args...)
 }
 
-// TestStopEarly: a reader that stops early asks for few rows, and one that does not gets all.
+// TestStopEarly: a reader that stops early requests few rows, and one that does not gets all.
 func TestStopEarly(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		store := db.open(t, nil)

@@ -11,9 +11,9 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// TestStopped stops the process that sequences, in the middle of its work, as a
-// debugger would, or a network that has been cut: its connections stay, and
-// nothing comes. Another takes over.
+// TestStopped stops the process that sequences in the middle of its work, as a debugger
+// or a severed network would: its connections stay open but silent. Another process
+// takes over.
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	db := newPostgres(t)

@@ -22,8 +22,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb/sqlitedb"
 )
 
-// TestMigrations: any number of processes may come first, at the same time, and
-// again, and a program does not touch the tables of a newer one.
+// TestMigrations: any number of processes may migrate at the same time, repeatedly, and
+// a program does not touch the tables of a newer one.
 func TestMigrations(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		var wg sync.WaitGroup
@@ -54,7 +54,7 @@ func TestMigrations(t *testing.T) {
 	})
 }
 
-// TestSets: a store names its sets, and not its journals.
+// TestSets: a store returns the names of its sets, but not of its journals.
 func TestSets(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		s := db.open(t, nil)
@@ -88,8 +88,8 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestRun: what another connection commits becomes visible, watchers of all
-// processes hear of it, and Run ends when it is told to.
+// TestRun: changes that another connection commits become visible, watchers of all
+// processes are woken, and Run ends when it is told to.
 func TestRun(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		store, other := db.open(t, nil), db.open(t, nil)
@@ -130,9 +130,9 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// awaitTakeover waits for a key that only the next process can number, and fails if nobody does
-// the work of the last one for 5 s. A busy machine is allowed more: ordinary is how long it has
-// just taken to number a change.
+// awaitTakeover waits for a key that only the next process can number, and fails if no process
+// takes over for 5 s. A busy machine is allowed more: ordinary is the time that numbering a
+// change has just taken.
 func awaitTakeover(t *testing.T, set *Set, key string, ordinary time.Duration) {
 	t.Helper()
 	left := time.Now()
@@ -142,7 +142,7 @@ func awaitTakeover(t *testing.T, set *Set, key string, ordinary time.Duration) {
 	}
 }
 
-// TestReadOnly: a store that cannot be written to says so, and is read from.
+// TestReadOnly: a store that cannot be written to reports this, and can still be read.
 func TestReadOnly(t *testing.T) {
 	const poolSize = 12
 	db := newSQLite(t)
@@ -161,8 +161,8 @@ func TestReadOnly(t *testing.T) {
 	}
 	queryOnly := func(on string, connections int) {
 		t.Helper()
-		// As if the file system had been mounted so; as for that, root may
-		// write to everything.
+		// As if the file system had been mounted read-only, because root may write to
+		// everything.
 		var take func(n int) error
 		take = func(n int) error {
 			if n == 0 {
@@ -212,7 +212,7 @@ func TestReadOnly(t *testing.T) {
 	eventually(t, func() error { return store.Health(t.Context()) })
 }
 
-// brokenDB is a database of which connections cannot be had.
+// brokenDB is a database whose connections fail.
 type brokenDB struct {
 	rowdb.DB
 	broken atomic.Bool
@@ -229,8 +229,8 @@ func (db *brokenDB) Do(ctx context.Context, f func(rowdb.Conn) error) error {
 	return db.DB.Do(ctx, f)
 }
 
-// TestWorksAgain: what has failed is tried again until it works, although nothing
-// changes meanwhile, and the log has both.
+// TestWorksAgain: failed work is retried until it succeeds, even without further
+// changes, and the log has both events.
 func TestWorksAgain(t *testing.T) {
 	t.Parallel()
 	var log lockedBuffer
@@ -269,7 +269,7 @@ func TestWorksAgain(t *testing.T) {
 	<-ended
 }
 
-// A lockedBuffer is what several goroutines write to.
+// A lockedBuffer is a buffer for several goroutines.
 type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

@@ -15,7 +15,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// An executioner ends connections to PostgreSQL that carry its name.
+// An executioner ends connections to PostgreSQL that have its name.
 type executioner struct {
 	db   *sql.DB
 	name string
@@ -27,16 +27,16 @@ func newExecutioner(t *testing.T, db database) (*executioner, database) {
 	return &executioner{newWriter(t, db).db, name}, db + database("&application_name="+name)
 }
 
-// terminate ends up to n connections whose last statement is like this, and
-// returns how many they were.
+// terminate ends up to n connections whose last statement matches a pattern, and
+// returns their number.
 func (e *executioner) terminate(ctx context.Context, like string, n int) (ended int, err error) {
 	err = e.db.QueryRowContext(ctx, `SELECT count(pg_terminate_backend(pid)) FROM (
 		SELECT pid FROM pg_stat_activity WHERE application_name = $1 AND query LIKE $2 ORDER BY random() LIMIT $3) a`, e.name, like, n).Scan(&ended)
 	return ended, err
 }
 
-// TestTerminated: PostgreSQL ends connections of the store and of its writers, any
-// of them and in the middle of whatever they do. Nothing is lost.
+// TestTerminated: PostgreSQL ends connections of the store and of its writers at random
+// moments. Nothing is lost.
 func TestTerminated(t *testing.T) {
 	t.Parallel()
 	killer, db := newExecutioner(t, newPostgres(t))
@@ -110,7 +110,7 @@ func TestScanTerminated(t *testing.T) {
 					}
 					return err
 				})
-				// It goes on until the scan has heard of it.
+				// It continues until the scan has noticed.
 				for began := time.Now(); time.Since(began) < needs.Patience && yield(small("a", 1), nil); {
 					time.Sleep(10 * time.Millisecond)
 				}

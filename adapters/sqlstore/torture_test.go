@@ -38,9 +38,8 @@ func stepping() time.Time {
 	return now
 }
 
-// TestNothingLost lets writers loose on a table while Destinations follow the
-// Change Lists. In the end everybody has the same. RESOURCESYNC_TORTURE says how
-// many changes there are.
+// TestNothingLost has writers change a table while Destinations follow the Change
+// Lists. In the end, all are equal. RESOURCESYNC_TORTURE is the number of changes.
 func TestNothingLost(t *testing.T) {
 	const writers = 8
 	n := setting("RESOURCESYNC_TORTURE", 2_000)
@@ -79,7 +78,7 @@ func TestNothingLost(t *testing.T) {
 		}
 		close(finished)
 		reading.Wait()
-		// One that comes late reads all of it at once.
+		// A Destination that comes late reads everything at once.
 		for _, d := range append(destinations, newDestination(t, source)) {
 			if err := d.read(ctx); err != nil {
 				t.Error(err)
@@ -130,7 +129,7 @@ func articlesOf(t testing.TB, p resourcesync.Provider) map[string]string {
 	return all
 }
 
-// checkBlocks reports sums that are not those of the rows.
+// checkBlocks fails if sums do not match the rows.
 func checkBlocks(t testing.TB, set *Set) {
 	t.Helper()
 	ctx := context.Background()

@@ -12,7 +12,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
-// keysOf are the keys of small resources: those of files.
+// keysOf returns the keys of resources.
 func keysOf(resources []resourcesync.Resource) (keys []string) {
 	for _, r := range resources {
 		keys = append(keys, r.Key)
@@ -35,7 +35,7 @@ func journalOf(t *testing.T, set *Set, n int) (changes []string) {
 	return changes
 }
 
-// guarded returns a set with the guard that is the default.
+// guarded returns a set with the default guard.
 func guarded(t *testing.T, store *Store) *Set {
 	t.Helper()
 	set, err := store.Set(t.Context(), "", nil)
@@ -45,9 +45,9 @@ func guarded(t *testing.T, store *Store) *Set {
 	return set
 }
 
-// TestWithdraw: what is withdrawn leaves the set at once. Few deletions are published
-// at once; of many, none is before the guard lets all of them go. What comes back has
-// not been deleted.
+// TestWithdraw: withdrawn resources leave the set at once. A few deletions are
+// published at once; if there are many, none is published before the guard allows all
+// of them. Resources that come back are not published as deleted.
 func TestWithdraw(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
@@ -112,7 +112,7 @@ func TestWithdraw(t *testing.T) {
 			t.Errorf("%+v, %v, expected %+v", kept, err, want)
 		}
 
-		// One comes back as it was, one has changed, one has moved, and one is deleted.
+		// One comes back unchanged, one has changed, one has moved, and one is deleted.
 		moved := small("a/004", 1)
 		moved.URI = "https://example.org/moved"
 		must(set.Put(t.Context(), small("a/002", 1), small("a/003", 2), moved))
@@ -132,8 +132,8 @@ func TestWithdraw(t *testing.T) {
 	})
 }
 
-// TestWithdrawDuringScan: a scan judges what is withdrawn while it runs, with what its
-// listing does not name.
+// TestWithdrawDuringScan: a scan judges resources that are withdrawn while it runs
+// together with those missing from its listing.
 func TestWithdrawDuringScan(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		set := guarded(t, db.open(t, nil))
@@ -172,9 +172,9 @@ func TestWithdrawDuringScan(t *testing.T) {
 	})
 }
 
-// TestApproveWithdrawn has a scanner approve the deletions of what was withdrawn, also by another
-// process, before a scan publishes them. If it does not, they wait. What is withdrawn meanwhile
-// waits for the next scan.
+// TestApproveWithdrawn has a scanner approve the deletions of withdrawn resources, also from
+// another process, before a scan publishes them. Without approval, they wait. Resources that are
+// withdrawn meanwhile wait for the next scan.
 func TestApproveWithdrawn(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		store := db.open(t, nil)
@@ -219,7 +219,7 @@ func TestApproveWithdrawn(t *testing.T) {
 	})
 }
 
-// TestWithdrawIsForgotten: retention forgets what was withdrawn with its deletion.
+// TestWithdrawIsForgotten: retention removes a withdrawn resource with its deletion.
 func TestWithdrawIsForgotten(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		clock := newClock()

@@ -79,7 +79,7 @@ func (w *writer) articles(ctx context.Context) (map[string]string, error) {
 	return all, rows.Err()
 }
 
-// changes returns how often articles have been changed.
+// changes returns the number of changes of articles.
 func (w *writer) changes(ctx context.Context) (n int, err error) {
 	err = w.db.QueryRowContext(ctx, "SELECT count(*) FROM article_change").Scan(&n)
 	return n, err
@@ -87,21 +87,20 @@ func (w *writer) changes(ctx context.Context) (n int, err error) {
 
 func articleURI(key string) string { return "https://example.org/articles/" + key }
 
-// articleType makes versions differ in what is listed of them.
+// articleType returns a type that makes the listed versions differ.
 func articleType(version int64) string { return fmt.Sprintf("version/%d", version) }
 
-// errRollback ends a transaction that leaves no trace.
+// errRollback ends a transaction that must leave no trace.
 var errRollback = errors.New("rolled back")
 
-// storm writes changes of articles as hosts do at their worst, until it has
-// committed n of them: several in a transaction, with rests in between,
-// rollbacks, deletions and new creations.
+// storm writes changes of articles like the worst of hosts, until it has committed n of
+// them: several in a transaction, with pauses in between, rollbacks, deletions and new
+// creations.
 func (w *writer) storm(ctx context.Context, set *Set, rnd *rand.Rand, n int) error {
 	for committed := 0; committed < n; {
 		changes := 0
 		err := w.transaction(ctx, func(tx *sql.Tx) error {
-			// In ascending order, so that no two wait for each other; some
-			// twice.
+			// In ascending order, so that transactions do not deadlock; some twice.
 			keys := make([]int, 1+rnd.IntN(15))
 			for i := range keys {
 				keys[i] = rnd.IntN(300)
@@ -139,7 +138,7 @@ func (w *writer) storm(ctx context.Context, set *Set, rnd *rand.Rand, n int) err
 	return nil
 }
 
-// write changes an article and returns what it did.
+// write changes an article and returns the change.
 func (w *writer) write(ctx context.Context, tx *sql.Tx, rnd *rand.Rand, key string) (c resourcesync.Change, err error) {
 	lock := ""
 	if w.postgres {
