@@ -49,7 +49,7 @@ func TestD13_TextWithoutTimes(t *testing.T) {
 				}
 			}
 		}
-		// The rows of the set are read, however many others come before them.
+		// Rows of the set are read, even if many others come before them.
 		d.run("CREATE TABLE books (id {int} NOT NULL PRIMARY KEY, kind {text} NOT NULL, title {plain})",
 			"INSERT INTO books VALUES "+drafts(timesTried), "INSERT INTO books VALUES (9998, 'book', '1984-06-08'), (9999, 'book', 'Homage')")
 		_, err := d.open(t.Context(), Table{Name: "books", Key: "id", URI: uri, LastModified: "title", Where: "kind = 'book'"})

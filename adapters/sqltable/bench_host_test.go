@@ -74,8 +74,8 @@ func newHosted(b *testing.B, triggers bool) *hosted {
 	return h
 }
 
-// write commits single rows by some writers for a while, and returns how long each
-// transaction took.
+// write commits single rows by some writers for a while, and returns the duration of
+// each transaction.
 func (h *hosted) write(writers int, span time.Duration) (took []time.Duration) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -112,7 +112,7 @@ func (h *hosted) settle() {
 	}
 }
 
-// lag returns how long after their commits changes are published, while f runs.
+// lag returns the times from the commit of changes to their publication, while f runs.
 func (h *hosted) lag(pause time.Duration, f func()) (lags []time.Duration) {
 	done := make(chan struct{})
 	var wg sync.WaitGroup
@@ -149,8 +149,8 @@ func (h *hosted) lag(pause time.Duration, f func()) (lags []time.Duration) {
 	return lags
 }
 
-// rate commits single rows by some writers for half a second, after some warming up, so that
-// as many changes are pending at the end as were at the beginning.
+// rate commits single rows by some writers for half a second, after a warm-up, so that as
+// many changes are pending at the end as at the beginning.
 func (h *hosted) rate(writers int) (took []time.Duration) {
 	h.write(writers, 2*hostRest)
 	return h.write(writers, 500*time.Millisecond)
@@ -160,8 +160,8 @@ func (h *hosted) rate(writers int) (took []time.Duration) {
 // pending.
 const hostRest = 120 * time.Millisecond
 
-// newFloor returns a table with the least that triggers can do: they insert two integers into
-// another table, which nobody reads.
+// newFloor returns a table with minimal triggers: they insert two integers into another
+// table, which nobody reads.
 func newFloor(b *testing.B) *hosted {
 	h := newHosted(b, false)
 	h.run("CREATE TABLE noted (id INTEGER PRIMARY KEY, paper INTEGER NOT NULL)",
@@ -172,8 +172,8 @@ func newFloor(b *testing.B) *hosted {
 // BenchmarkHost writes single rows to a table with triggers, whose changes are published
 // meanwhile, and to the same table without, in turns of half a second: without, with, with,
 // without. ratio is the median of these, between the quartiles low and high. floor is the same
-// ratio for the table of newFloor, in turns between them. The lag is measured in a turn of its
-// own, because to ask for changes takes time, too.
+// ratio for the table of newFloor, in turns between them. The lag is measured in a separate
+// turn, because requesting changes takes time, too.
 //
 // RESOURCESYNC_BENCH_SYNC sets PRAGMA synchronous for both. The default is FULL.
 func BenchmarkHost(b *testing.B) {

@@ -18,7 +18,8 @@ import (
 
 // BenchmarkLink compares a GET of a listed resource through Source.Wrap, which adds the Link
 // header, with the same handler alone, for a set in a store and for a table with a journal, in
-// SQLite. Both are asked over one connection each, in turns of 500 requests for 100 resources.
+// SQLite. Both get requests over one connection each, in turns of 500 requests for 100
+// resources.
 func BenchmarkLink(b *testing.B) {
 	b.Run("set", func(b *testing.B) {
 		d := sqliteDatabase(b)

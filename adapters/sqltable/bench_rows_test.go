@@ -26,12 +26,12 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
-// BenchmarkRows measures what must not depend on the number of rows of a journalled table,
-// over HTTP and with a hub: the time from a commit to the Change List, to the page and to
-// the notification that show it, and the time that pages take. It compares tables of
-// 10,000, of a million and of RESOURCESYNC_BENCH_ROWS rows in turn, and also reports what
-// does depend on their number. A hundred million rows take a quarter of an hour, 8 GB of
-// disk in PostgreSQL, and 4 GB in the folder TMPDIR for SQLite:
+// BenchmarkRows measures what must not depend on the number of rows of a journalled table, over
+// HTTP and with a hub: the time from a commit to the Change List, to the page and to the
+// notification that show it, and the time that pages take. It compares tables of 10,000, of a
+// million and of RESOURCESYNC_BENCH_ROWS rows in turn, and also reports the measurements that do
+// depend on their number. A hundred million rows take a quarter of an hour, 8 GB of disk in
+// PostgreSQL, and 4 GB in the folder TMPDIR for SQLite:
 //
 //	RESOURCESYNC_BENCH_ROWS=100000000 go test -run '^$' -bench Rows -benchtime 1x -timeout 3h ./adapters/sqltable
 func BenchmarkRows(b *testing.B) {
@@ -128,14 +128,15 @@ func (s *sized) create() {
 		return
 	}
 	s.d.session(func(exec func(string) error) {
-		// VACUUM sees only what is sure to be on disk.
+		// VACUUM sees only rows that are certainly on disk.
 		must(s.d.t, exec("SET synchronous_commit = on"))
 		must(s.d.t, exec(fmt.Sprintf("INSERT INTO %s %s generate_series(%d, %d) i", s.table, row, s.before+1, s.before+s.rows)))
 		must(s.d.t, exec("VACUUM (FREEZE, ANALYZE) "+s.table))
 	})
 }
 
-// disk returns the bytes that the table has on disk; in SQLite, those of the whole file.
+// disk returns the bytes that the table takes on disk; for SQLite, the bytes of the
+// whole file.
 func (s *sized) disk() (n int64) {
 	sql := "SELECT pg_total_relation_size('" + s.table + "')"
 	if s.d.lite != nil {
@@ -281,7 +282,7 @@ func median(d []time.Duration) time.Duration {
 	return d[len(d)/2]
 }
 
-// peakMemory returns the greatest resident memory of the process in bytes.
+// peakMemory returns the peak resident memory of the process in bytes.
 func peakMemory(b *testing.B) int64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// large makes a table of n rows, as they come in the order of their keys.
+// large creates a table of n rows, inserted in the order of their keys.
 func large(d *database, n int) *Set {
 	d.run("CREATE TABLE papers (id {int} NOT NULL PRIMARY KEY, slug {plain} NOT NULL, at {int}, bytes {int}, kind {plain}, sum {plain})")
 	if d.pg != nil {
 		d.session(func(exec func(string) error) {
-			// VACUUM sees only what is sure to be on disk.
+			// VACUUM sees only rows that are certainly on disk.
 			must(d.t, exec("SET synchronous_commit = on"))
 			must(d.t, exec(fmt.Sprintf(`INSERT INTO papers SELECT i, 'a-paper-about-' || i, 1700000000 + i, i, 'application/pdf', md5(i::text) || md5(i::text) FROM generate_series(1, %d) i`, n)))
 			must(d.t, exec("VACUUM ANALYZE papers"))
@@ -51,7 +51,7 @@ func readPage(t testing.TB, ctx context.Context, p *Set, r resourcesync.Range, w
 	}
 }
 
-// bare reads the rows of a page with nothing but the driver, into one buffer.
+// bare reads the rows of a page with only the driver, into one buffer.
 func (d *database) bare(ctx context.Context, first, last, want int) {
 	const sql = "SELECT id, slug, at, bytes, kind, sum FROM papers WHERE id >= $1 AND id <= $2 ORDER BY id LIMIT 50000"
 	n := 0
@@ -97,7 +97,7 @@ func (d *database) bare(ctx context.Context, first, last, want int) {
 
 // TestAllocations: a resource costs one allocation, its string.
 func TestAllocations(t *testing.T) {
-	// One after the other, and nothing beside: all allocations count.
+	// Sequentially and with nothing else running, because all allocations count.
 	for _, engine := range []func(testing.TB) *database{postgresDatabase, sqliteDatabase} {
 		d := engine(t)
 		const size = 3000
@@ -109,7 +109,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// rows is the size of the table that benchmarks have.
+// rows returns the size of the table of benchmarks.
 func rows(b *testing.B) int {
 	n, err := strconv.Atoi(os.Getenv("RESOURCESYNC_BENCH_ROWS"))
 	if err != nil {
@@ -118,8 +118,8 @@ func rows(b *testing.B) int {
 	return n
 }
 
-// compare does two things in turn and reports the medians of their times in
-// milliseconds, and how the first relates to the second.
+// compare runs two functions in turn and reports the medians of their times in
+// milliseconds, and the ratio of the first to the second.
 func compare(b *testing.B, ours, theirs func()) {
 	var a, c []time.Duration
 	took := func(f func()) time.Duration {

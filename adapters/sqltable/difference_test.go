@@ -17,8 +17,9 @@ func (w *watched) fill() {
 	w.run("ALTER TABLE papers ADD COLUMN gone {int}")
 }
 
-// TestOtherCondition: rows that another condition takes out of a set leave the lists at once,
-// and are journalled as deleted; those that it brings in, as created. Since stays.
+// TestOtherCondition: rows that a new condition excludes leave the lists at once, and are
+// journalled as deleted; rows that it includes are journalled as created. Since does not
+// change.
 func TestOtherCondition(t *testing.T) {
 	both(t, func(t *testing.T, d *database) {
 		w := newWatched(t, d)
@@ -31,7 +32,7 @@ func TestOtherCondition(t *testing.T) {
 		if got := w.take(); got != "d:3 c:5" {
 			t.Errorf("another condition: %q", got)
 		}
-		// A row that Deleted marks already.
+		// A row that Deleted already marks.
 		w.run("UPDATE papers SET gone = 1 WHERE id = 4")
 		w.take()
 		w.table.Deleted = "gone"
@@ -45,7 +46,7 @@ func TestOtherCondition(t *testing.T) {
 		if at := since(t, papers); at != before {
 			t.Errorf("the journal has begun anew at %v: %s", at, &w.log)
 		}
-		// What was missed in between makes the journal begin anew instead.
+		// If changes were missed in between, the journal restarts instead.
 		base, on := w.named(t)
 		w.run("DROP TRIGGER " + base + w.suffixes()[1] + on)
 		w.table.Where = ""
@@ -69,7 +70,7 @@ func TestOtherCondition(t *testing.T) {
 }
 
 // TestOtherConditionHeld: the guard holds many deletions, across restarts, and rows that come
-// back were never deleted.
+// back are never published as deleted.
 func TestOtherConditionHeld(t *testing.T) {
 	both(t, func(t *testing.T, d *database) {
 		w := newWatched(t, d)
@@ -90,7 +91,7 @@ func TestOtherConditionHeld(t *testing.T) {
 				t.Errorf("caches do not notice that the lists have changed: %+v, %v", st, err)
 			}
 		}
-		// One row comes back by the condition, and another one by itself.
+		// One row comes back by the condition, and another one by an update.
 		w.table.Where = "id < 6 OR size = 1"
 		papers := w.open(t)
 		w.run("UPDATE papers SET size = 1 WHERE id = 9", "DELETE FROM papers WHERE id = 10")

@@ -39,7 +39,7 @@ func undated(cuts []resourcesync.Cut) []resourcesync.Cut {
 	return cuts
 }
 
-// TestCutsAgain: the divisions that follow the journal are those that count all rows, and
+// TestCutsAgain: divisions that follow the journal equal those that count all rows, and
 // only changed pages are counted.
 func TestCutsAgain(t *testing.T) {
 	both(t, func(t *testing.T, d *database) {
@@ -149,8 +149,8 @@ func TestCutsAgain(t *testing.T) {
 			t.Errorf("after a start: %d statements, %v\n%v\ninstead of\n%v", statements, err, got, cuts)
 		}
 
-		// Without cuts in the store, and with a journal that has dropped changes, nobody
-		// knows which pages have changed.
+		// Without cuts in the store, and with a journal that has dropped changes, it is
+		// unknown which pages have changed.
 		expectAll := func(title string, previous []resourcesync.Cut) {
 			t.Helper()
 			got, err := papers.Cuts(t.Context(), previous, every)

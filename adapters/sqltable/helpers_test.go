@@ -22,7 +22,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// A database is an empty one of some engine, for one test.
+// A database is an empty database of some engine, for one test.
 type database struct {
 	t    testing.TB
 	name string
@@ -46,7 +46,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// run runs statements in which {text} and the like are the engine's types.
+// run runs statements in which placeholders such as {text} stand for the engine's
+// types.
 func (d *database) run(statements ...string) {
 	d.t.Helper()
 	for _, s := range statements {
@@ -66,7 +67,7 @@ func (d *database) provider(t Table) *Set {
 	return p
 }
 
-// engines runs test on every engine that is there.
+// engines runs test on every available engine.
 func engines(t *testing.T, test func(t *testing.T, d *database)) {
 	t.Run("postgres", func(t *testing.T) { test(t, postgresDatabase(t)) })
 	t.Run("sqlite", func(t *testing.T) { test(t, sqliteDatabase(t)) })
@@ -117,12 +118,12 @@ func postgresDatabase(t testing.TB) *database {
 }
 
 func sqliteDatabase(t testing.TB) *database {
-	// Few connections: each reads all triggers anew when one has changed.
+	// Few connections, because each reads all triggers anew when one has changed.
 	const connections = 12
 	pool, err := sqlitex.NewPool(filepath.Join(t.TempDir(), "test.db"), sqlitex.PoolOptions{PoolSize: connections})
 	must(t, err)
 	t.Cleanup(func() { must(t, pool.Close()) })
-	// Nothing here has to outlast a power cut.
+	// Nothing has to survive a power cut here.
 	for range connections {
 		conn, err := pool.Take(t.Context())
 		must(t, err)
@@ -223,7 +224,7 @@ var serials atomic.Int64
 
 func serial() int64 { return serials.Add(1) }
 
-// list returns the resources in r, as they are.
+// list returns the resources in r, unchanged.
 func list(t testing.TB, p resourcesync.Provider, r resourcesync.Range) []resourcesync.Resource {
 	t.Helper()
 	var all []resourcesync.Resource
@@ -234,7 +235,7 @@ func list(t testing.TB, p resourcesync.Provider, r resourcesync.Range) []resourc
 	return all
 }
 
-// keys returns the keys of resources in one line.
+// keysOf returns the keys of resources in one line.
 func keysOf(resources []resourcesync.Resource) string {
 	var keys []string
 	for _, r := range resources {

@@ -56,7 +56,7 @@ func since(t *testing.T, j *Journalled) time.Time {
 	return at
 }
 
-// named returns the names of the triggers of the journal, with what DROP TRIGGER needs.
+// named returns the names of the triggers of the journal, as DROP TRIGGER needs them.
 func (w *watched) named(t *testing.T) (base, on string) {
 	rel := w.provider(w.table).rel
 	if w.pg != nil {
@@ -73,8 +73,8 @@ func (w *watched) suffixes() []string {
 	return []string{"_insert", "_delete", "_update"}
 }
 
-// interruptions are what others can do to a table so that changes are missed. Each also
-// makes changes that no trigger has seen.
+// interruptions are interferences with a table that cause missed changes. Each also
+// makes changes that no trigger sees.
 var interruptions = map[string]func(w *watched, base, on string){
 	"all triggers are dropped": func(w *watched, base, on string) {
 		for _, s := range w.suffixes() {
@@ -135,8 +135,8 @@ var interruptions = map[string]func(w *watched, base, on string){
 	},
 }
 
-// TestInterrupted: what a journal can have missed makes it begin anew, when the program
-// starts and while it runs. Its triggers are then those that they were.
+// TestInterrupted: changes that a journal may have missed make it restart, when the
+// program starts and while it runs. Its triggers are then the original ones.
 func TestInterrupted(t *testing.T) {
 	for name, interrupt := range interruptions {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestInterrupted(t *testing.T) {
 					if got := w.take(); got != "c:9 u:9 d:9" {
 						t.Errorf("running %v: the triggers are not those that they were: %q", running, got)
 					}
-					// Nothing is missed from now on.
+					// From now on, no change is missed.
 					before = since(t, papers)
 					w.log.Reset()
 					w.open(t)
@@ -204,7 +204,8 @@ func TestRenamedColumn(t *testing.T) {
 	})
 }
 
-// TestNotInterrupted: what cannot have hidden a change leaves the journal as it is.
+// TestNotInterrupted: an event that cannot have hidden a change does not restart the
+// journal.
 func TestNotInterrupted(t *testing.T) {
 	both(t, func(t *testing.T, d *database) {
 		w := newWatched(t, d)
@@ -255,7 +256,7 @@ func TestNotInterrupted(t *testing.T) {
 }
 
 // TestPendingBefore: a change that was recorded before others were missed comes before the new
-// beginning. After it, it would be taken for the newest state of its row.
+// beginning. If it came after that, it would be taken for the newest state of its row.
 func TestPendingBefore(t *testing.T) {
 	both(t, func(t *testing.T, d *database) {
 		for _, byHand := range []bool{false, true} {
@@ -280,7 +281,7 @@ func TestPendingBefore(t *testing.T) {
 	})
 }
 
-// TestInterruptedBecause: a table that was made again is not taken for another database.
+// TestInterruptedBecause: a table that was recreated is not taken for another database.
 func TestInterruptedBecause(t *testing.T) {
 	signs := func(database, table string) *engine.Signs {
 		return &engine.Signs{History: map[string]string{"database": database, engine.TableNumber: table}}

@@ -9,8 +9,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
-// TestD12_OtherURIsThanTheTriggers refuses a journal whose triggers write other URIs
-// than the table has, and no other. It warns of triggers that do not say what they write.
+// TestD12_OtherURIsThanTheTriggers refuses only a journal whose triggers write other URIs
+// than the table has. It warns about triggers that do not state their URIs.
 func TestD12_OtherURIsThanTheTriggers(t *testing.T) {
 	both(t, func(t *testing.T, d *database) {
 		d.run("CREATE TABLE papers (id {int} NOT NULL PRIMARY KEY, uri {text})")
@@ -40,7 +40,7 @@ func TestD12_OtherURIsThanTheTriggers(t *testing.T) {
 			}
 		}
 
-		// An earlier version made the triggers without the mark.
+		// An earlier version created the triggers without the mark.
 		statements, err := d.triggers().Create(t.Context(), table, "papers")
 		must(t, err)
 		unmarked := 0

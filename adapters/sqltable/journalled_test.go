@@ -13,7 +13,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/providertest"
 )
 
-// schema returns a text that is another one when the triggers on papers are made anew.
+// schema returns a text that changes when the triggers on papers are recreated.
 func (d *database) schema() string {
 	d.t.Helper()
 	var all []string
@@ -28,8 +28,8 @@ func (d *database) schema() string {
 	return strings.Join(all, ", ")
 }
 
-// TestJournalled: a table with its journal is one value, whose triggers follow the
-// Table and are otherwise left alone.
+// TestJournalled: a table with its journal is one value. Its triggers follow the Table,
+// and are otherwise not touched.
 func TestJournalled(t *testing.T) {
 	both(t, func(t *testing.T, d *database) {
 		d.run("CREATE TABLE papers (id {int} NOT NULL PRIMARY KEY, title {text})")
@@ -82,7 +82,7 @@ func TestJournalled(t *testing.T) {
 }
 
 // TestJournalledElsewhere: resources that move to other URIs need another journal, or
-// Destinations would keep those at the former URIs.
+// Destinations would keep the resources at the old URIs.
 func TestJournalledElsewhere(t *testing.T) {
 	both(t, func(t *testing.T, d *database) {
 		d.run("CREATE TABLE papers (id {int} NOT NULL PRIMARY KEY)")
@@ -114,7 +114,7 @@ func TestJournalledElsewhere(t *testing.T) {
 	})
 }
 
-// TestJournalledRefuses what has no triggers.
+// TestJournalledRefuses refuses tables without triggers.
 func TestJournalledRefuses(t *testing.T) {
 	both(t, func(t *testing.T, d *database) {
 		d.run("CREATE TABLE papers (id {int} NOT NULL PRIMARY KEY)")
@@ -162,8 +162,8 @@ func TestJournalledIsAProvider(t *testing.T) {
 	}
 }
 
-// TestUpgradeOfTriggers: triggers that another version of this package has made are made again,
-// and the journal goes on.
+// TestUpgradeOfTriggers: triggers that another version of this package has created are
+// replaced, and the journal continues.
 func TestUpgradeOfTriggers(t *testing.T) {
 	t.Parallel()
 	d := sqliteDatabase(t)

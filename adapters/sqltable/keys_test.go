@@ -40,7 +40,7 @@ func TestIntegerKeys(t *testing.T) {
 }
 
 // inBounds reports whether a value of a key column, with this key, is in b, as an
-// engine sees it.
+// engine compares it.
 func inBounds(b bounds, compare func(bound any) int) bool {
 	if b.none {
 		return false
@@ -61,8 +61,8 @@ func inBounds(b bounds, compare func(bound any) int) bool {
 	return holds(b.from) && holds(b.to)
 }
 
-// TestBounds compares ranges of keys with the ranges of values made of them, for
-// ends that are keys, parts of keys, and nothing of the sort.
+// TestBounds compares ranges of keys with the ranges of values derived from them, for
+// ends that are keys, parts of keys, and other strings.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(2, 2))

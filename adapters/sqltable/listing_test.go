@@ -42,8 +42,8 @@ func keysIn(resources func(yield func(resourcesync.Resource, error) bool)) strin
 	return strings.Join(keys, " ")
 }
 
-// TestListing: a listing needs no index in the order of bytes, has that order
-// nevertheless, and finds single rows.
+// TestListing: a listing needs no index in the order of bytes, but still has that
+// order, and finds single rows.
 func TestListing(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, d *database) {
@@ -84,7 +84,7 @@ func TestListing(t *testing.T) {
 	})
 }
 
-// TestListingRefusals: a table whose rows no column identifies.
+// TestListingRefusals: a table without a column that identifies rows is refused.
 func TestListingRefusals(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, d *database) {

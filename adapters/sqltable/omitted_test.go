@@ -24,9 +24,9 @@ func resourcesOf(t testing.TB, all iter.Seq2[resourcesync.Resource, error]) iter
 	}
 }
 
-// TestOmitted: a row with too long a key is left out, and so are lengths and times that no
-// document can state. The other rows are listed in full, by reading, by comparison and by
-// triggers, and the host can write anything.
+// TestOmitted: a row with too long a key is left out, and so are lengths and times that
+// documents cannot state. The other rows are listed in full, by reading, by comparison and
+// by triggers, and the host can write anything.
 func TestOmitted(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, d *database) {
@@ -78,7 +78,7 @@ func TestOmitted(t *testing.T) {
 			slices.SortFunc(changed, func(a, b resourcesync.Resource) int { return strings.Compare(a.Key, b.Key) })
 			check("changes", changed, Omitted{3, 3})
 			check("journalled", list(t, papers, resourcesync.Range{}), papers.Omitted())
-			// A time that overflows is no error of the host.
+			// A time that overflows must not fail the host's write.
 			d.run("UPDATE papers SET at = 9223372036854775807 WHERE name = 'e'", "UPDATE papers SET at = -9223372036854775807 WHERE name = 'e'")
 		} else {
 			o := d.outbox(table, "papers")
@@ -121,8 +121,8 @@ func TestOmitted(t *testing.T) {
 	})
 }
 
-// TestOmittedTimes: PostgreSQL has times far beyond those of documents, and the host can
-// write them to a table with triggers.
+// TestOmittedTimes: PostgreSQL has times far outside the range of documents, and the
+// host can write them to a table with triggers.
 func TestOmittedTimes(t *testing.T) {
 	t.Parallel()
 	d := postgresDatabase(t)

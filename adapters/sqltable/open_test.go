@@ -18,8 +18,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/providertest"
 )
 
-// TestRefusals: what a table is not fit for is said when it is opened, with what
-// to do about it.
+// TestRefusals: Open refuses an unsuitable table, and says what to do.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, d *database) {
@@ -92,8 +91,8 @@ func TestPostgresModes(t *testing.T) {
 	}
 }
 
-// TestIntegers runs the contract on keys that cannot be anything, and reads all
-// that there is to read.
+// TestIntegers runs the contract on keys with a limited range, and reads the whole
+// range.
 func TestIntegers(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, d *database) {
@@ -162,7 +161,7 @@ func TestPostgresTypes(t *testing.T) {
 	table.LastModified = "day"
 	first.LastModified = first.LastModified.Truncate(24 * time.Hour)
 	must(t, providertest.Test(t.Context(), d.provider(table), &providertest.Options{Want: []resourcesync.Resource{first, second}}))
-	// The triggers say the same.
+	// The triggers produce the same keys.
 	d.journal(table, "papers")
 	d.run("INSERT INTO papers SELECT 'aaaaaaaa-0000-0000-0000-000000000001', n, path, kind, at, day, gone, sum FROM papers WHERE sum IS NOT NULL", "UPDATE papers SET n = n + 1")
 	if err := sameSet(t, replay(d.pending()), d.provider(table)); err != nil {
@@ -170,8 +169,9 @@ func TestPostgresTypes(t *testing.T) {
 	}
 }
 
-// TestMySQLKeys: an integer beyond int64 is no other number, and text in another
-// character set is no key, whatever the end of its collation's name.
+// TestMySQLKeys: an integer beyond int64 does not become another number, and text in a
+// character set other than UTF-8 is refused as a key, regardless of the suffix of its
+// collation's name.
 func TestMySQLKeys(t *testing.T) {
 	t.Parallel()
 	d := mysqlDatabase(t)
@@ -208,7 +208,7 @@ func TestMySQLKeys(t *testing.T) {
 	}
 }
 
-// A view may hide that its key is not unique: that is an error where it is read.
+// A view may hide that its key is not unique. Reading it then fails.
 func TestKeyTwice(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, d *database) {
@@ -225,7 +225,7 @@ func TestKeyTwice(t *testing.T) {
 			t.Errorf("%d, %v", n, last)
 		}
 		for every := range 5 {
-			// It does not come across those whatever the size of a page.
+			// Not every page size makes Cuts compare the duplicates.
 			if _, err := p.Cuts(t.Context(), nil, every+1); every == 1 && (err == nil || !strings.Contains(err.Error(), "must be unique")) {
 				t.Errorf("pages of %d: %v", every+1, err)
 			}

@@ -22,7 +22,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
-// posts is a table with what an outbox must notice.
+// posts is a table with columns and conditions that an outbox must notice.
 var posts = Table{Name: "posts", Key: "id", URI: "https://example.org/{slug}", LastModified: "at", Length: "size", Where: "status = 'publish'", Deleted: "gone"}
 
 func (d *database) makePosts() {
@@ -30,7 +30,7 @@ func (d *database) makePosts() {
 		size INT, at DATETIME, gone {int}, views INT NOT NULL DEFAULT 0) ENGINE=InnoDB`)
 }
 
-// outbox makes the triggers for a table, and opens their outbox.
+// outbox creates the triggers for a table, and opens their outbox.
 func (d *database) outbox(table Table, set string) *Outbox {
 	d.t.Helper()
 	tr := MySQLTriggers(d.maria)
@@ -74,7 +74,7 @@ func journalOf(t testing.TB, set resourcesync.Changer) string {
 	return strings.Join(all, ", ")
 }
 
-// TestOutbox: each statement that changes the set leaves the keys of its rows, and no
+// TestOutbox: each statement that changes the set records the keys of its rows, and no
 // other does.
 func TestOutbox(t *testing.T) {
 	t.Parallel()
@@ -91,7 +91,7 @@ func TestOutbox(t *testing.T) {
 		{"UPDATE posts SET status = 'draft' WHERE id = 2", "2", "deleted b"},
 		{"UPDATE posts SET status = 'publish' WHERE id = 2", "2", "created b"},
 		{"UPDATE posts SET gone = 1 WHERE id = 2", "2", "deleted b"},
-		// The set announces a resource again whose URI another one has left.
+		// The set announces a resource again if another resource has left its URI.
 		{"UPDATE posts SET id = 7 WHERE id = 1", "7 1", "created A, deleted A, created A"},
 		{"REPLACE INTO posts (id, slug, size) VALUES (8, 'A', 12)", "7 8", "created A, deleted A, created A"},
 		{"INSERT INTO posts (id, slug, size) VALUES (8, 'x', 1) ON DUPLICATE KEY UPDATE size = 13", "8", "updated A"},
@@ -115,8 +115,8 @@ func TestOutbox(t *testing.T) {
 	}
 }
 
-// TestOutboxOfHost: the host's transactions notice nothing, and what it rolls back leaves
-// no trace.
+// TestOutboxOfHost: the host's transactions are not affected, and those that it rolls
+// back leave no trace.
 func TestOutboxOfHost(t *testing.T) {
 	t.Parallel()
 	d := mysqlDatabase(t)
@@ -192,7 +192,8 @@ func TestOutboxAgain(t *testing.T) {
 	if got := journalOf(t, set); got != "created a" {
 		t.Error(got)
 	}
-	// A set that awaits its first scan, and one that is being scanned, take nothing.
+	// A set that awaits its first scan, and one that is being scanned, accept no
+	// changes.
 	d.run("UPDATE posts SET size = 3")
 	if _, err := o.Drain(t.Context(), memory.New(&memory.Options{SetOptions: scan.SetOptions{AwaitScan: true}})); !errors.Is(err, resourcesync.ErrNotReady) || d.waiting(o) != "1" {
 		t.Errorf("%v; %q is left", err, d.waiting(o))
@@ -241,7 +242,7 @@ func TestOutboxText(t *testing.T) {
 	}
 }
 
-// TestOutboxTriggers: triggers that are missing, of other columns, or dropped.
+// TestOutboxTriggers has triggers that are missing, of other columns, or dropped.
 func TestOutboxTriggers(t *testing.T) {
 	t.Parallel()
 	d := mysqlDatabase(t)
@@ -289,7 +290,7 @@ func TestOutboxRefusals(t *testing.T) {
 		}
 	}
 
-	// What is not committed must not be seen.
+	// Uncommitted changes must not be seen.
 	admin, address, _ := strings.Cut(needs.Variable(t, "RESOURCESYNC_TEST_MYSQL"), "@")
 	var name string
 	must(t, d.maria.QueryRowContext(t.Context(), "SELECT DATABASE()").Scan(&name))
@@ -326,7 +327,7 @@ func TestOutboxRefusals(t *testing.T) {
 		t.Error(got)
 	}
 
-	// It names the outbox that nobody drains, and its age, as far as it may know.
+	// It names the outbox that nobody drains and, if it may read it, its age.
 	d.run("UPDATE " + o.name + " SET at = now() - INTERVAL 1 HOUR")
 	unseen, ok := errors.AsType[*UnseenError](outboxError(seen))
 	if !ok || unseen.Hidden || unseen.Outbox != o.name || !strings.Contains(unseen.Error(), "1h0m") || !errors.Is(unseen, ErrNoTriggers) {
@@ -343,7 +344,7 @@ func outboxError(l *Listing) error {
 	return err
 }
 
-// TestOutboxOfOtherURIs: triggers for other URIs are refused until the former ones are
+// TestOutboxOfOtherURIs: triggers for other URIs are refused until the old ones are
 // dropped.
 func TestOutboxOfOtherURIs(t *testing.T) {
 	t.Parallel()
@@ -367,7 +368,7 @@ func TestOutboxOfOtherURIs(t *testing.T) {
 	}
 }
 
-// idle is an outbox in which something waits at times.
+// idle is an outbox in which keys wait from time to time.
 type idle struct {
 	engine.OutboxDB
 	rows atomic.Int64
@@ -408,8 +409,8 @@ func TestOutboxWatch(t *testing.T) {
 	})
 }
 
-// TestOutboxLosesTriggers: a running program notices that triggers are gone or altered, and
-// compares once they are back.
+// TestOutboxLosesTriggers: a running program notices that triggers are missing or altered,
+// and compares once they are back.
 func TestOutboxLosesTriggers(t *testing.T) {
 	t.Parallel()
 	d := mysqlDatabase(t)

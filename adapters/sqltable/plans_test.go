@@ -17,7 +17,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// A recorder is an engine that notes the statements of a Provider, with the arguments
+// A recorder is an engine that records the statements of a Provider, with the arguments
 // of one run.
 type recorder struct {
 	engine.DB
@@ -39,7 +39,7 @@ func (r recorder) QueryInOrder(ctx context.Context, sql string, each func(rowdb.
 	return r.DB.QueryInOrder(ctx, sql, each, args...)
 }
 
-// planRows is how many rows the table gets.
+// planRows returns the number of rows of the table.
 func planRows() int {
 	if n, err := strconv.Atoi(os.Getenv("RESOURCESYNC_PLAN_ROWS")); err == nil {
 		return n
@@ -49,9 +49,9 @@ func planRows() int {
 
 const planPage = 100
 
-// TestD17_Plans: no statement for a page, for the division of a set into pages or for
-// a URI reads more than it is about, with the statistics of a large table, of a small
-// one, and without any. It looks at plans, not at times.
+// TestD17_Plans: no statement for a page, for the division of a set into pages or for a
+// URI reads more rows than it needs, with the statistics of a large table, of a small
+// one, and without any. It checks plans, not times.
 func TestD17_Plans(t *testing.T) {
 	for name, open := range map[string]func(testing.TB) *database{"postgres": postgresDatabase, "sqlite": sqliteDatabase} {
 		for key, value := range map[string]string{"int": "i", "text": "'key-' || (100000000 + i)"} {
@@ -90,7 +90,7 @@ func TestD17_Plans(t *testing.T) {
 	}
 }
 
-// askAll has a Provider run its statements for parts of a set.
+// askAll makes a Provider run its statements for parts of a set.
 func askAll(t *testing.T, p *Set) {
 	t.Helper()
 	var cuts []resourcesync.Cut
@@ -115,10 +115,10 @@ func askAll(t *testing.T, p *Set) {
 	}
 }
 
-// badPlan matches what no plan may have: a scan that is not by the index of the key, a
-// sort, an index that is made for the statement. Statements that count may read the
-// table instead of the index, and those that begin at its start have no key to search
-// for.
+// badPlan matches forbidden steps of plans: a scan that does not use the index of the
+// key, a sort, or an index that is built for the statement. Statements that count may
+// read the table instead of the index, and those that begin at its start have no key to
+// search for.
 var (
 	badPlan  = regexp.MustCompile(`Seq Scan|Sort|SCAN|TEMP B-TREE|AUTOMATIC`)
 	badCount = regexp.MustCompile(`Sort|TEMP B-TREE|AUTOMATIC`)

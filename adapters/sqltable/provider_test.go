@@ -10,7 +10,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/providertest"
 )
 
-// filled makes the table that the suite of providertest is run on.
+// filled creates the table for the suite of providertest.
 func filled(d *database, key string, resources []resourcesync.Resource, soft bool) (Table, *providertest.Options) {
 	d.run("CREATE TABLE IF NOT EXISTS papers (k {"+key+"} NOT NULL PRIMARY KEY, uri {plain} NOT NULL, at {time}, bytes {int}, kind {plain}, sums {plain}, gone {time})", "DELETE FROM papers")
 	table := Table{
@@ -54,7 +54,7 @@ func filled(d *database, key string, resources []resourcesync.Resource, soft boo
 	}
 }
 
-// key is the value of a key column of a kind.
+// key converts key to a value of a key column of a kind.
 func (d *database) key(kind, key string) any {
 	if kind == "bytes" {
 		return []byte(key)
@@ -62,7 +62,7 @@ func (d *database) key(kind, key string) any {
 	return key
 }
 
-// time is the value of a {time} column.
+// time converts t to a value of a {time} column.
 func (d *database) time(t time.Time) any {
 	if d.name == "postgres" {
 		return t
@@ -94,8 +94,8 @@ func (d *database) insert(kind string, resources []resourcesync.Resource) error 
 	})
 }
 
-// TestProvider runs the contract on the kinds of keys that can be anything, with
-// rows that vanish and with rows that are marked as deleted.
+// TestProvider runs the contract on kinds of keys that can have any value, with rows
+// that are deleted and with rows that are marked as deleted.
 func TestProvider(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

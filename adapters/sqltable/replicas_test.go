@@ -54,7 +54,7 @@ func TestReplicas(t *testing.T) {
 		}
 		const index = "/papers/resourcelist.xml"
 		// current is the index of the newest state. A request finds an earlier division
-		// as long as the pause after it lasts.
+		// until the pause after it ends.
 		current := func(h http.Handler) (got string) {
 			t.Helper()
 			var newest time.Time

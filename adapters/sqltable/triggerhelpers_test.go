@@ -49,7 +49,7 @@ func (d *database) triggers() *Triggers {
 	return tr
 }
 
-// journal makes a set of this name and triggers for it.
+// journal creates a set with this name and triggers for it.
 func (d *database) journal(table Table, set string) {
 	d.t.Helper()
 	_, err := d.store().Journal(d.t.Context(), set)
@@ -79,19 +79,19 @@ func (d *database) rows(sql string, each func(rowdb.Row) error) {
 	must(d.t, db.Do(d.t.Context(), func(c rowdb.Conn) error { return c.Query(d.t.Context(), sql, each) }))
 }
 
-// A said is a row of rs_pending.
-type said struct {
+// A pendingRow is a row of rs_pending.
+type pendingRow struct {
 	change   string
 	resource resourcesync.Resource
 }
 
-// pending returns the journalled changes that have not been taken up, in order.
-func (d *database) pending() []said {
+// pending returns the journalled changes that have not been processed, in order.
+func (d *database) pending() []pendingRow {
 	d.t.Helper()
-	var all []said
+	var all []pendingRow
 	d.rows(`SELECT change, key, uri, lastmod, length, type, hash FROM rs_pending
 		WHERE set_id IN (SELECT id FROM rs_set) ORDER BY rs_pending.id`, func(r rowdb.Row) error {
-		s := said{rowdb.String(r, 0), resourcesync.Resource{Key: rowdb.String(r, 1), URI: rowdb.String(r, 2), Type: rowdb.String(r, 5)}}
+		s := pendingRow{rowdb.String(r, 0), resourcesync.Resource{Key: rowdb.String(r, 1), URI: rowdb.String(r, 2), Type: rowdb.String(r, 5)}}
 		if !r.Null(3) {
 			s.resource.LastModified = time.UnixMicro(r.Int(3)).UTC()
 		}
@@ -105,7 +105,7 @@ func (d *database) pending() []said {
 	return all
 }
 
-// take returns what is pending in a few words, and forgets it.
+// take returns the pending changes in a few words, and removes them.
 func (d *database) take() string {
 	d.t.Helper()
 	var words []string
@@ -116,8 +116,8 @@ func (d *database) take() string {
 	return strings.Join(words, " ")
 }
 
-// replay is the set that changes make.
-func replay(all []said) map[string]resourcesync.Resource {
+// replay returns the set that results from changes.
+func replay(all []pendingRow) map[string]resourcesync.Resource {
 	set := map[string]resourcesync.Resource{}
 	for _, s := range all {
 		if s.change == "deleted" {
@@ -129,8 +129,8 @@ func replay(all []said) map[string]resourcesync.Resource {
 	return set
 }
 
-// follow does with changes what a Destination does, which knows URIs and no keys.
-func follow(known map[string]resourcesync.Resource, all []said) {
+// follow applies changes as a Destination does, which knows URIs but no keys.
+func follow(known map[string]resourcesync.Resource, all []pendingRow) {
 	for _, s := range all {
 		if s.change == "deleted" {
 			delete(known, s.resource.URI)
@@ -140,7 +140,7 @@ func follow(known map[string]resourcesync.Resource, all []said) {
 	}
 }
 
-// sameURIs reports how what a Destination knows is not what p lists.
+// sameURIs reports differences between the state of a Destination and the list of p.
 func sameURIs(t testing.TB, known map[string]resourcesync.Resource, p *Set) error {
 	t.Helper()
 	known = maps.Clone(known)
@@ -156,7 +156,8 @@ func sameURIs(t testing.TB, known map[string]resourcesync.Resource, p *Set) erro
 	return nil
 }
 
-// sameSet reports how the set that changes make is not what p lists.
+// sameSet reports differences between the set that results from changes and the list of
+// p.
 func sameSet(t testing.TB, set map[string]resourcesync.Resource, p *Set) error {
 	t.Helper()
 	set = maps.Clone(set)
@@ -172,7 +173,7 @@ func sameSet(t testing.TB, set map[string]resourcesync.Resource, p *Set) error {
 	return nil
 }
 
-// articles is a table with all that triggers have to understand.
+// articles is a table with everything that triggers have to handle.
 var articles = Table{
 	Name: "articles", Key: "id", URI: "https://example.org/{slug}?n={id}", LastModified: "at", Length: "bytes", Type: "kind",
 	Hashes: map[string]string{"md5": "sum", "sha-256": "raw"}, Deleted: "gone", Where: "status <> 'draft' -- and not a word more",
@@ -183,10 +184,10 @@ func (d *database) makeArticles() {
 		sum {plain}, raw {bytes}, gone {time}, views {int})`)
 }
 
-// savepoint does something, in part of a transaction that may be undone.
+// savepoint makes a change, in a part of a transaction that may be rolled back.
 func (d *database) savepoint(exec func(string) error, rnd *rand.Rand) {
 	must(d.t, exec("SAVEPOINT s"))
-	// It may violate a constraint: then nothing has happened.
+	// It may violate a constraint. Then nothing has changed.
 	if err := exec(d.deed(rnd)); err != nil || rnd.IntN(6) == 0 {
 		if err != nil && !strings.Contains(strings.ToLower(err.Error()), "unique") {
 			d.t.Fatal(err)
@@ -266,7 +267,7 @@ func (d *database) deed(rnd *rand.Rand) string {
 	return "UPDATE articles SET id = id + 100 WHERE id < 3"
 }
 
-// savepointed does something in a transaction of its own.
+// savepointed makes a change in a transaction of its own.
 func (d *database) savepointed(exec func(string) error, rnd *rand.Rand) {
 	must(d.t, exec("BEGIN"))
 	d.savepoint(exec, rnd)

@@ -18,7 +18,8 @@ import (
 
 var things = Table{Name: "things", Key: "id", URI: "https://example.org/{id}"}
 
-// A scene is a table, things that are done, and what is journalled of each.
+// play executes the statements of scenes on a table, and compares the journalled
+// changes of each.
 func (d *database) play(scenes ...[2]string) {
 	d.t.Helper()
 	for _, s := range scenes {
@@ -29,8 +30,8 @@ func (d *database) play(scenes ...[2]string) {
 	}
 }
 
-// TestPostgresOtherSchema journals a table beside the schema of the store, while
-// the host's search path leads elsewhere and its role may do next to nothing.
+// TestPostgresOtherSchema journals a table beside the schema of the store, while the
+// host's search path names other schemas and its role has almost no rights.
 func TestPostgresOtherSchema(t *testing.T) {
 	d := postgresDatabase(t)
 	var store string
@@ -75,7 +76,7 @@ func TestPostgresPartitions(t *testing.T) {
 		"CREATE TABLE many PARTITION OF things FOR VALUES FROM (10) TO (100) PARTITION BY RANGE (id)",
 		"CREATE TABLE many1 PARTITION OF many FOR VALUES FROM (10) TO (50)")
 	d.journal(things, "papers")
-	// One has its columns in an order of its own.
+	// One table has its columns in another order.
 	d.run("CREATE TABLE odd (x int, old int, id int NOT NULL)", "ALTER TABLE odd DROP COLUMN old",
 		"ALTER TABLE things ATTACH PARTITION odd FOR VALUES FROM (100) TO (200)")
 	d.run("CREATE TABLE many2 PARTITION OF many FOR VALUES FROM (50) TO (100)")
@@ -101,8 +102,8 @@ func TestPostgresPartitions(t *testing.T) {
 	d.play([2]string{"TRUNCATE many2", ""})
 }
 
-// TestPostgresOrder is about what several rows, or other triggers, do to one key
-// within a statement.
+// TestPostgresOrder has several rows, or other triggers, that change one key within a
+// statement.
 func TestPostgresOrder(t *testing.T) {
 	t.Parallel()
 	d := postgresDatabase(t)
@@ -132,7 +133,7 @@ func TestPostgresOrder(t *testing.T) {
 	do("INSERT INTO things SELECT n, n * n FROM generate_series(1, 5) n")
 	do("UPDATE things SET id = id + 1")
 	do("UPDATE things SET id = 9 - id")
-	// Another trigger undoes, in part, what the statement has done.
+	// Another trigger partly undoes the statement.
 	d.run(`CREATE FUNCTION undo() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 			IF pg_trigger_depth() > 1 THEN RETURN NULL; END IF;
 			IF TG_OP = 'DELETE' THEN INSERT INTO things VALUES (5, 50); END IF;
@@ -173,7 +174,7 @@ func TestPostgresCascadesAndCopy(t *testing.T) {
 	d.play([2]string{"SELECT 1", "c:5 c:6"})
 }
 
-// TestPostgresConcurrent has writers get in each other's way.
+// TestPostgresConcurrent has writers that block each other.
 func TestPostgresConcurrent(t *testing.T) {
 	t.Parallel()
 	d := postgresDatabase(t)
@@ -258,8 +259,9 @@ func TestTriggersRefusals(t *testing.T) {
 	})
 }
 
-// TestNewPartitions: a partition that PostgreSQL has made with its triggers leaves the journal
-// as it is, and TRUNCATE of it is journalled. A table that was attached may have brought rows.
+// TestNewPartitions: a partition that PostgreSQL has created with its triggers does not
+// restart the journal, and TRUNCATE of it is journalled. A table that was attached may have
+// brought rows.
 func TestNewPartitions(t *testing.T) {
 	t.Parallel()
 	d := postgresDatabase(t)
@@ -305,7 +307,8 @@ func TestNewPartitions(t *testing.T) {
 	}
 }
 
-// TestUnlogged: a crash empties an unlogged table without a trigger, so it has no journal.
+// TestUnlogged: a crash empties an unlogged table without running triggers, so it has no
+// journal.
 func TestUnlogged(t *testing.T) {
 	t.Parallel()
 	d := postgresDatabase(t)

@@ -10,9 +10,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// TestSQLiteReplaceAmongTriggers: what REPLACE removes is deleted, although triggers
-// of the host's own write to the table meanwhile, whether they were made before
-// ours or after.
+// TestSQLiteReplaceAmongTriggers: rows that REPLACE removes are journalled as deleted,
+// although the host's own triggers write to the table meanwhile, whether they were
+// created before or after ours.
 func TestSQLiteReplaceAmongTriggers(t *testing.T) {
 	t.Parallel()
 	table := Table{Name: "things", Key: "id", URI: "https://example.org/{slug}", Type: "kind"}
@@ -62,15 +62,14 @@ func TestSQLiteReplaceAmongTriggers(t *testing.T) {
 	}
 }
 
-// sorted puts words in order: triggers are run in that of SQLite.
+// sorted sorts words in the order in which SQLite runs triggers.
 func sorted(words string) string {
 	all := strings.Fields(words)
 	slices.Sort(all)
 	return strings.Join(all, " ")
 }
 
-// TestSQLiteWideTable: however many columns there are, a change of any of them is
-// journalled.
+// TestSQLiteWideTable: a change of any column is journalled, for any number of columns.
 func TestSQLiteWideTable(t *testing.T) {
 	t.Parallel()
 	d := sqliteDatabase(t)
@@ -89,8 +88,8 @@ func TestSQLiteWideTable(t *testing.T) {
 	}...)
 }
 
-// TestSQLiteNoSet: without the set, the host's own writes fail, also those that
-// ignore what constraints say.
+// TestSQLiteNoSet: without the set, the host's own writes fail, including those that
+// ignore constraint violations.
 func TestSQLiteNoSet(t *testing.T) {
 	t.Parallel()
 	d := sqliteDatabase(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// TestTriggersReplay does things to a table at random. Whatever is committed, the
-// journal makes the same set as the table.
+// TestTriggersReplay changes a table at random. After each commit, the journal yields
+// the same set as the table.
 func TestTriggersReplay(t *testing.T) {
 	t.Parallel()
 	test := func(t *testing.T, d *database, first string) {
@@ -51,7 +51,7 @@ func TestTriggersReplay(t *testing.T) {
 					if _, was := set[s.resource.Key]; s.change == "deleted" && !was && len(all) == 1 {
 						t.Fatalf("round %d: %q was deleted and not there", round, s.resource.Key)
 					}
-					maps.Copy(set, replay([]said{s}))
+					maps.Copy(set, replay([]pendingRow{s}))
 					if s.change == "deleted" {
 						delete(set, s.resource.Key)
 					}
@@ -79,7 +79,7 @@ func TestTriggersReplay(t *testing.T) {
 	t.Run("sqlite recursive", func(t *testing.T) { t.Parallel(); test(t, sqliteDatabase(t), "PRAGMA recursive_triggers = ON") })
 }
 
-// TestTriggersUnits: the journal has the times of integers as the table has them.
+// TestTriggersUnits: the journal reads times in integer columns as the table does.
 func TestTriggersUnits(t *testing.T) {
 	both(t, func(t *testing.T, d *database) {
 		at := time.Date(2026, 11, 22, 15, 4, 5, 0, time.UTC)
@@ -129,8 +129,8 @@ func TestTriggers(t *testing.T) {
 	})
 }
 
-// TestTriggersOfColumnsThatTellNothing: where no column that is named can tell of an
-// update, all of them do.
+// TestTriggersOfColumnsThatTellNothing: if no named column can show an update, all
+// columns are compared.
 func TestTriggersOfColumnsThatTellNothing(t *testing.T) {
 	t.Parallel()
 	type scenes = [][2]string
@@ -187,7 +187,7 @@ func TestTriggersOfColumnsThatTellNothing(t *testing.T) {
 	}
 }
 
-// TestTriggersComeAndGo applies them twice, and drops them without a trace.
+// TestTriggersComeAndGo applies the triggers twice, and drops them without a trace.
 func TestTriggersComeAndGo(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, d *database) {
@@ -257,7 +257,7 @@ func TestTriggersTogether(t *testing.T) {
 	})
 }
 
-// TestTriggersHostileNames gives everything a name that is code somewhere.
+// TestTriggersHostileNames uses names for everything that are code in some language.
 func TestTriggersHostileNames(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, d *database) {
@@ -314,10 +314,10 @@ func TestJournal(t *testing.T) {
 		}
 		stop()
 		must(t, <-done)
-		var all []said
+		var all []pendingRow
 		for c, err := range journal.Changes(t.Context(), resourcesync.Interval{}) {
 			must(t, err)
-			all = append(all, said{string(c.Type), c.Resource.Clone()})
+			all = append(all, pendingRow{string(c.Type), c.Resource.Clone()})
 		}
 		known := map[string]resourcesync.Resource{}
 		follow(known, all)

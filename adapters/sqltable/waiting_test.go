@@ -35,9 +35,9 @@ func (d *database) numbered(store *sqlstore.Store) {
 	must(d.t, <-stopped)
 }
 
-// TestRequestsDoNotWaitForWriters: while somebody writes, all documents show what has been
-// numbered, although windows and pages have to be stored; and the status has the time of
-// what has not.
+// TestRequestsDoNotWaitForWriters: while a host writes, all documents show the numbered
+// changes, although windows and pages have to be stored. The status has the time of the
+// oldest change that is not numbered.
 func TestRequestsDoNotWaitForWriters(t *testing.T) {
 	d := sqliteDatabase(t)
 	d.run("CREATE TABLE papers (id {int} NOT NULL PRIMARY KEY, title {text})")

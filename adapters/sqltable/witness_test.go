@@ -30,9 +30,8 @@ func (w *watched) publish(t *testing.T, j *Journalled, sql string) {
 	must(t, err)
 }
 
-// TestRestored: a database that lacks what was published makes the journal begin anew, after
-// every time that readers have seen: while the process runs, and with its witness at the next
-// start.
+// TestRestored: if a database lacks published changes, the journal restarts after every time
+// that readers have seen: while the process runs, and with its witness at the next start.
 func TestRestored(t *testing.T) {
 	both(t, func(t *testing.T, d *database) {
 		w := newWatched(t, d)
@@ -71,8 +70,8 @@ func TestRestored(t *testing.T) {
 	})
 }
 
-// TestTimeline: after a replica of PostgreSQL has taken over, the journal goes on only if a
-// witness knows that nothing was lost.
+// TestTimeline: after a replica of PostgreSQL has taken over, the journal continues only if
+// a witness shows that no change was lost.
 func TestTimeline(t *testing.T) {
 	d := postgresDatabase(t)
 	w := newWatched(t, d)
