@@ -60,7 +60,7 @@ func BenchmarkStore(b *testing.B) {
 	})
 }
 
-// compare reports what scan costs, and its ratio to other.
+// compare reports the cost of scan, and its ratio to other.
 func compare(b *testing.B, files int, scan, other func()) {
 	ours := measure(scan)
 	theirs := measure(other)

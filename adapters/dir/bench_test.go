@@ -16,8 +16,8 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// sourceTree writes a folder whose sizes and depths are spread like those of a
-// source tree: 3,000 files of a median of 4 KB, 40 MB in all.
+// sourceTree writes a folder with typical sizes and depths of a source tree: 3,000
+// files with a median of 4 KB, 40 MB in all.
 func sourceTree(b *testing.B) (root string, files int, size int64) {
 	root = b.TempDir()
 	random := rand.New(rand.NewPCG(3, 4))
@@ -72,8 +72,8 @@ func scanAll(b *testing.B, d *Dir, want int) {
 	}
 }
 
-// BenchmarkPlainWalk is what one would write first: a walk, and a copy of each
-// file to a digest.
+// BenchmarkPlainWalk measures the simplest code: a walk, and a copy of each file to a
+// digest.
 func BenchmarkPlainWalk(b *testing.B) {
 	root, files, size := sourceTree(b)
 	b.SetBytes(size)
@@ -99,7 +99,7 @@ func BenchmarkPlainWalk(b *testing.B) {
 	report(b, files)
 }
 
-// BenchmarkPlainStat walks and asks for the size and time of each file.
+// BenchmarkPlainStat walks and calls Stat for each file.
 func BenchmarkPlainStat(b *testing.B) {
 	root, files, _ := sourceTree(b)
 	b.ReportAllocs()

@@ -9,8 +9,8 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// TestChecksum holds that a scan leaves with each resource what Checksum knows,
-// whether the file was read in it, known before, or had just changed.
+// TestChecksum checks that Checksum knows each resource after a scan, whether the file
+// was read in it, known before, or had just changed.
 func TestChecksum(t *testing.T) {
 	here := t.TempDir()
 	write(t, here, "a", "one")

@@ -52,8 +52,7 @@ func (c *memoryCopy) Discard() {
 	c.open--
 }
 
-// TestCopies holds that every version that a scan yields as a change is copied,
-// and nothing else.
+// TestCopies checks that exactly the versions that a scan yields as changes are copied.
 func TestCopies(t *testing.T) {
 	here := t.TempDir()
 	large := strings.Repeat("large", bufferSize)
@@ -88,8 +87,8 @@ func TestCopies(t *testing.T) {
 	check("two")
 }
 
-// TestCopiesFail holds that a version of which no copy can be made is not reported
-// before there is one, and that all others are.
+// TestCopiesFail checks that a version that cannot be copied is not reported before it
+// is copied, and that all others are.
 func TestCopiesFail(t *testing.T) {
 	full := fmt.Errorf("the disk is full: %w", fs.ErrPermission)
 	for _, name := range []string{"beginning", "writing", "keeping"} {
@@ -142,7 +141,7 @@ func TestCopiesFail(t *testing.T) {
 	}
 }
 
-// TestCopiesBreakOff holds that a scan that ends early leaves nothing behind.
+// TestCopiesBreakOff checks that a scan that ends early leaves nothing behind.
 func TestCopiesBreakOff(t *testing.T) {
 	here := t.TempDir()
 	manyFiles(t, here, 50)

@@ -12,8 +12,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/changes"
 )
 
-// TestD3_FutureFile: a file from the future is served without a Last-Modified, and
-// is no other once its time has come.
+// TestD3_FutureFile: a file from the future is served without a Last-Modified, and does
+// not change when its time comes.
 func TestD3_FutureFile(t *testing.T) {
 	here := t.TempDir()
 	write(t, here, "a.txt", "a")

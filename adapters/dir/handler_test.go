@@ -17,7 +17,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// serve asks the handler of d for uri.
+// serve sends a request for uri to the handler of d.
 func serve(d *Dir, method, uri string, header http.Header) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, uri, nil)
 	for name, values := range header {
@@ -102,7 +102,7 @@ func withUTF8(mediaType string) string {
 	return mediaType
 }
 
-// checkHeader checks that a response says of r what a list says.
+// checkHeader checks that a response has the same metadata of r as a list.
 func checkHeader(t *testing.T, got *http.Response, r resourcesync.Resource) {
 	t.Helper()
 	length, _ := r.Length.Bytes()
@@ -159,7 +159,8 @@ func TestConditionalAndRange(t *testing.T) {
 	}
 }
 
-// TestCharset: a browser shows umlauts, in whichever way the text tells its charset.
+// TestCharset: a browser shows umlauts, for each way in which a text can state its
+// charset.
 func TestCharset(t *testing.T) {
 	const umlauts, latin1 = "Größe", "Gr\xf6\xdfe"
 	long, most := strings.Repeat("x", textAtOnce), strings.Repeat("x", textLen)
@@ -206,7 +207,8 @@ func TestCharset(t *testing.T) {
 	}
 }
 
-// TestStripPrefix: a handler whose paths lack their beginning says so once, with a remedy.
+// TestStripPrefix: a handler that gets paths without their beginning logs it once, with a
+// remedy.
 func TestStripPrefix(t *testing.T) {
 	here := t.TempDir()
 	write(t, here, "a b.txt", "text")
@@ -242,8 +244,8 @@ func TestStripPrefix(t *testing.T) {
 	}
 }
 
-// TestD20_SameSecond rewrites a file within a second of its last modification. A
-// client that knows the earlier version by its date must get the new one, and whole.
+// TestD20_SameSecond rewrites a file within a second of its last modification. A client
+// that knows the earlier version by its date must get the complete new one.
 func TestD20_SameSecond(t *testing.T) {
 	here := t.TempDir()
 	path := filepath.Join(here, "a.txt")
@@ -278,7 +280,8 @@ func TestD20_SameSecond(t *testing.T) {
 	}
 }
 
-// TestD20_Resumed: an entity tag tells versions apart, so a range goes on with it.
+// TestD20_Resumed: an entity tag identifies a version, so a range can be resumed with
+// it.
 func TestD20_Resumed(t *testing.T) {
 	here := t.TempDir()
 	write(t, here, "a.txt", "0123456789")
@@ -342,7 +345,7 @@ func TestAttacks(t *testing.T) {
 	checkTarget(t, d, "/files/%73ub/file?x=../secret", http.StatusOK)
 }
 
-// TestAttacksWithDotFiles has no rule about dots to stop what has them.
+// TestAttacksWithDotFiles allows dot files, so no rule about dots stops attacks.
 func TestAttacksWithDotFiles(t *testing.T) {
 	top := t.TempDir()
 	write(t, top, "secret", "secret")
@@ -355,7 +358,7 @@ func TestAttacksWithDotFiles(t *testing.T) {
 	checkTarget(t, d, "/files/sub/file", http.StatusOK)
 }
 
-// checkTarget asks for target as it would stand on a request line.
+// checkTarget requests target exactly as written on a request line.
 func checkTarget(t *testing.T, d *Dir, target string, want int) {
 	t.Helper()
 	u, err := url.ParseRequestURI(target)

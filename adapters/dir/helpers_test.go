@@ -21,8 +21,8 @@ import (
 
 const base = "https://example.org/files/"
 
-// openDir opens the folder at path for a test in which files count as settled
-// from the beginning, unless o is about that.
+// openDir opens the folder at path for a test. Files count as settled at once, unless o
+// says otherwise.
 func openDir(t testing.TB, path string, o *Options) *Dir {
 	t.Helper()
 	if o == nil {
@@ -40,7 +40,7 @@ func openDir(t testing.TB, path string, o *Options) *Dir {
 	return d
 }
 
-// write writes the file at key below root, and the folders on the way.
+// write writes the file at key below root, and creates its folders.
 func write(t testing.TB, root, key, body string) {
 	t.Helper()
 	path := filepath.Join(root, filepath.FromSlash(key))
@@ -52,7 +52,7 @@ func write(t testing.TB, root, key, body string) {
 	}
 }
 
-// age gives all files below root a modification time that is an hour ago.
+// age sets the modification times of all files below root to an hour ago.
 func age(t testing.TB, root string) {
 	t.Helper()
 	before := time.Now().Add(-time.Hour)
@@ -71,8 +71,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// list scans d and returns what it yields before its error, which comes last. What
-// is unreadable is not part of that.
+// list scans d and returns what it yields before its error, which comes last. It leaves
+// out unreadable files.
 func list(t testing.TB, d *Dir) (map[string]resourcesync.Resource, error) {
 	t.Helper()
 	return listContext(t, t.Context(), d)
@@ -135,7 +135,7 @@ func keys(found map[string]resourcesync.Resource) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// wantKeys checks what a scan has found, given as names separated by spaces.
+// wantKeys compares the results of a scan with names separated by spaces.
 func wantKeys(t testing.TB, found map[string]resourcesync.Resource, want string) {
 	t.Helper()
 	if got := strings.Join(keys(found), " "); got != want {
@@ -154,8 +154,7 @@ func (m memory) lookup(_ context.Context, keys []string) ([]resourcesync.Resourc
 	return known, nil
 }
 
-// rescan scans d, remembers what it finds, and returns that and how many bytes
-// it read.
+// rescan scans d, remembers the results, and returns them and the number of bytes read.
 func (m *memory) rescan(t testing.TB, d *Dir) (map[string]resourcesync.Resource, int64) {
 	t.Helper()
 	d.known = m.lookup

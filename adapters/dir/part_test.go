@@ -99,8 +99,8 @@ func TestPartIncomplete(t *testing.T) {
 	}
 }
 
-// randomName returns a name whose neighbours in order are easily confused with what is
-// below it, or which must be escaped in URIs.
+// randomName returns a name that sorts close to the names below it, or that must be
+// escaped in URIs.
 func randomName(random *rand.Rand) string {
 	const chars = "ab-./0%2F \x01\xff+é"
 	name := ""
@@ -114,8 +114,8 @@ func randomName(random *rand.Rand) string {
 	return name
 }
 
-// TestPartRanges: the range of a folder contains exactly the keys below it, and that of a
-// file no other key, whatever the names are.
+// TestPartRanges: the range of a folder contains exactly the keys below it, and the range
+// of a file contains no other key, for all names.
 func TestPartRanges(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	path := func() string {
@@ -140,7 +140,7 @@ func TestPartRanges(t *testing.T) {
 }
 
 // TestWatchTorture creates, changes, moves and removes files and folders while parts are
-// scanned. The copy that follows the reports ends equal to the folder.
+// scanned. In the end, the copy that follows the reports equals the folder.
 func TestWatchTorture(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -167,7 +167,7 @@ func TestWatchTorture(t *testing.T) {
 	}
 }
 
-// torture changes something below root. Some attempts fail.
+// torture makes a random change below root. Some attempts fail.
 func torture(t testing.TB, random *rand.Rand, root string, i int) {
 	var all []string
 	must(t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {

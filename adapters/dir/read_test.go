@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// A meddler is a digest that does something while a file is read.
+// A meddler is a digest that calls a function while a file is read.
 type meddler struct {
 	hash.Hash
 	meddle func()
@@ -22,7 +22,7 @@ func (m meddler) Write(p []byte) (int, error) {
 	return m.Hash.Write(p)
 }
 
-// meddleWith has d call meddle while it reads a file, the given number of times.
+// meddleWith makes d call meddle while it reads a file, the given number of times.
 func meddleWith(d *Dir, times int, meddle func()) {
 	d.concurrency = 1
 	d.algorithms = []algorithm{{"sha-256", func() hash.Hash {
@@ -67,7 +67,8 @@ func TestFilesInFlux(t *testing.T) {
 	}
 }
 
-// TestFilesThatNeverHoldStill keeps their last recorded versions.
+// TestFilesThatNeverHoldStill: files that change all the time keep their last recorded
+// versions.
 func TestFilesThatNeverHoldStill(t *testing.T) {
 	here := t.TempDir()
 	write(t, here, "log", "line 1\n")
@@ -97,8 +98,8 @@ func TestFilesThatNeverHoldStill(t *testing.T) {
 	wantKeys(t, after, "log upload")
 }
 
-// TestReplacedWhileRead renames another file over one that is being read. What
-// was read is whole, but no longer there.
+// TestReplacedWhileRead renames another file over one that is being read. The content
+// that was read is complete, but no longer current.
 func TestReplacedWhileRead(t *testing.T) {
 	here := t.TempDir()
 	write(t, here, "a", "one")
@@ -145,7 +146,7 @@ func TestReadingAllocatesLittle(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	// The slice of hashes, and per digest a sum and its text; never a buffer.
+	// The slice of hashes, and per digest a sum and its text, but no buffer.
 	if allocs > 8 {
 		t.Errorf("%v allocations", allocs)
 	}

@@ -157,7 +157,7 @@ func TestUnchangedFilesAreNotReadAgain(t *testing.T) {
 		}
 	}
 
-	// Other digests are wanted: all is read.
+	// With other digests, all files are read.
 	d.algorithms, _ = algorithmsOf([]string{"sha-256", "md5"})
 	d.readers = sync.Pool{New: func() any { return newReader(d.algorithms) }}
 	if found, read := m.rescan(t, d); read == 0 || len(found["empty"].Hashes) != 2 {
@@ -244,8 +244,8 @@ func statOf(t *testing.T, d *Dir, key string) status {
 	return st
 }
 
-// TestUnsettled has a file read so soon after its last change that another one
-// could go unnoticed: it is read once more.
+// TestUnsettled: a file that is read so soon after its last change that another change
+// could go unnoticed is read once more.
 func TestUnsettled(t *testing.T) {
 	here := t.TempDir()
 	write(t, here, "a", "one")
@@ -303,7 +303,7 @@ func TestScanKeepsTheContract(t *testing.T) {
 	}
 }
 
-// TestStoppedScansAreSilent stops a scan while it asks for the known resources.
+// TestStoppedScansAreSilent stops a scan while it requests the known resources.
 func TestStoppedScansAreSilent(t *testing.T) {
 	var log logbook
 	here := t.TempDir()
@@ -326,8 +326,8 @@ func TestStoppedScansAreSilent(t *testing.T) {
 	}
 }
 
-// TestScanStreams looks at only as much of a large folder as its caller takes,
-// and leaves no goroutine behind, which the bubble would complain of.
+// TestScanStreams reads only as much of a large folder as its caller consumes, and
+// leaves no goroutine behind, which the bubble would report.
 func TestScanStreams(t *testing.T) {
 	here := t.TempDir()
 	for i := range 3 * batch {
@@ -388,15 +388,15 @@ func TestVanishing(t *testing.T) {
 	write(t, here, "d/e/f", "")
 	d := openDir(t, here, nil)
 	d.known = func(_ context.Context, keys []string) ([]resourcesync.Resource, error) {
-		// Whatever is met first goes, and with it all that is still to come.
+		// The first file and all that follow disappear.
 		return make([]resourcesync.Resource, len(keys)), errors.Join(
 			os.RemoveAll(filepath.Join(here, "a")), os.RemoveAll(filepath.Join(here, "b")), os.RemoveAll(filepath.Join(here, "d")))
 	}
 	wantKeys(t, complete(t, d), "")
 }
 
-// TestRootVanishes loses the folder itself, as when a volume goes away. That
-// must not look as if every file had been deleted.
+// TestRootVanishes removes the folder itself, as when a volume is unmounted. That must
+// not look as if every file had been deleted.
 func TestRootVanishes(t *testing.T) {
 	for name, lose := range map[string]func(root string) error{
 		"removed": os.RemoveAll,

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestD8_ListAndGETAgree: for each media type that a name can have, and for names
-// that tell none, a list says of the file what a GET and a HEAD say, its content
-// coding included.
+// TestD8_ListAndGETAgree: for each media type that a name can indicate, and for names
+// that indicate none, a list has the same type and content coding as GET and HEAD
+// responses.
 func TestD8_ListAndGETAgree(t *testing.T) {
 	here := t.TempDir()
 	for ext := range mediaTypes {

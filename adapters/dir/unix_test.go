@@ -21,7 +21,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// TestLinks has links of all kinds. None is followed, wherever it is met.
+// TestLinks has links of all kinds, in all positions. None is followed.
 func TestLinks(t *testing.T) {
 	outside := t.TempDir()
 	write(t, outside, "secret", "secret")
@@ -58,7 +58,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// checkNotServed checks that the file at key is to be had in no way.
+// checkNotServed checks that the file at key is not available in any way.
 func checkNotServed(t *testing.T, d *Dir, key string) {
 	t.Helper()
 	uri, _ := d.uri(key)
@@ -78,7 +78,7 @@ func checkNotServed(t *testing.T, d *Dir, key string) {
 	}
 }
 
-// TestDescriptors scans, serves and opens without leaving anything open.
+// TestDescriptors scans, serves and opens files, and leaves none open.
 func TestDescriptors(t *testing.T) {
 	const open = "/proc/self/fd"
 	if _, err := os.Stat(open); err != nil {
@@ -119,7 +119,7 @@ func TestDescriptors(t *testing.T) {
 	}
 }
 
-// TestLinkAsRoot publishes a folder that is named by a link.
+// TestLinkAsRoot publishes a folder through a symbolic link to it.
 func TestLinkAsRoot(t *testing.T) {
 	here := t.TempDir()
 	write(t, here, "version-1/file", "one")
@@ -135,8 +135,8 @@ func TestLinkAsRoot(t *testing.T) {
 	}
 }
 
-// TestD11_LinksAreCounted counts and logs what a visitor of the folder would look for
-// in vain in the list: symbolic links, but no FIFOs and nothing excluded.
+// TestD11_LinksAreCounted counts and logs symbolic links, which people may miss in the
+// list, but not FIFOs and excluded files.
 func TestD11_LinksAreCounted(t *testing.T) {
 	var log logbook
 	here := t.TempDir()
@@ -170,8 +170,7 @@ func TestSpecialFiles(t *testing.T) {
 	checkNotServed(t, d, "socket.txt")
 }
 
-// TestSwaps puts something else in the place of a file or folder after it was
-// seen and before it is opened.
+// TestSwaps replaces a file or folder after it was seen and before it is opened.
 func TestSwaps(t *testing.T) {
 	outside := t.TempDir()
 	write(t, outside, "b", "secret")
@@ -200,7 +199,7 @@ func TestSwaps(t *testing.T) {
 	}
 }
 
-// TestStampTellsInodes has two files with everything else the same.
+// TestStampTellsInodes has two files that differ only in their inodes.
 func TestStampTellsInodes(t *testing.T) {
 	here := t.TempDir()
 	write(t, here, "a", "")
@@ -212,8 +211,8 @@ func TestStampTellsInodes(t *testing.T) {
 	}
 }
 
-// TestUnreadableFolder runs out of file descriptors half-way, which even the
-// superuser cannot read on without.
+// TestUnreadableFolder runs out of file descriptors part-way, so that even the
+// superuser cannot continue.
 func TestUnreadableFolder(t *testing.T) {
 	var log logbook
 	here := t.TempDir()
@@ -282,8 +281,8 @@ func TestD10_Permissions(t *testing.T) {
 		t.Errorf("the unreadable file has status %d", w.Code)
 	}
 
-	// A folder that cannot be listed or entered keeps nothing else from being
-	// published, and what was in it is not taken for deleted.
+	// A folder that cannot be listed or entered does not affect other files, and its
+	// files are not taken for deleted.
 	for _, mode := range []fs.FileMode{0o000, 0o300, 0o400, 0o600} {
 		must(t, os.Chmod(filepath.Join(here, "f"), mode))
 		found, ranges := complete(t, d), unreadable(t, d)

@@ -15,8 +15,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// awkwardNames are file names that something between a folder and a client
-// might trip over.
+// awkwardNames are file names that are hard to handle in folders, URLs or XML.
 var awkwardNames = []string{
 	"plain.txt", "with space.txt", " leading", "trailing ", "100%.txt", "%41.txt", "%2F", "%2e%2e", "a?b=c", "a#b",
 	"a&b;c=d+e,f$g@h", "a:b", "https:", "-rf", "--", "*", "~", "é.txt", "e\u0301.txt", "日本語.html",
@@ -52,8 +51,8 @@ func TestURIsOfRandomNames(t *testing.T) {
 	}
 }
 
-// checkRoundTrip checks that the URI of key is one, and leads back to key when
-// net/http has read it off a request line.
+// checkRoundTrip checks that the URI of key is valid, and leads back to key when
+// net/http parses it from a request line.
 func checkRoundTrip(t *testing.T, d *Dir, key string) {
 	t.Helper()
 	uri, ok := d.uri(key)
@@ -92,7 +91,7 @@ func TestLimitsOfNames(t *testing.T) {
 	write(t, here, inVain+"/1", "")
 	write(t, here, inVain+"/2", "") // counts as one with the other
 
-	// Each of these bytes takes three in a URI.
+	// Each of these bytes takes three bytes in a URI.
 	umlauts := strings.Repeat("ü", 60)
 	room := (rsxml.MaxURI - len(base)) / 3 / len("ü")
 	uriFits := strings.Repeat(umlauts+"/", 5) + strings.Repeat("ü", room-5*60-3)
@@ -112,8 +111,8 @@ func TestLimitsOfNames(t *testing.T) {
 	}
 }
 
-// TestD11_SkippedFilesAreLoggedOnce logs ten of many, and nothing at all by the next
-// scan, which finds the same.
+// TestD11_SkippedFilesAreLoggedOnce logs ten of many, and nothing in the next scan,
+// which finds the same files.
 func TestD11_SkippedFilesAreLoggedOnce(t *testing.T) {
 	const lines = 10
 	var log logbook

@@ -22,8 +22,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// A watched folder keeps a copy of its resources by what Watch reports: it scans the
-// folder once, and then the reported parts.
+// A watched folder keeps a copy of its resources with the reports of Watch: it scans
+// the folder once, and then the reported parts.
 type watched struct {
 	root  string
 	dir   *Dir
@@ -59,7 +59,8 @@ func watchFolder(t *testing.T, root string, o *Options) *watched {
 	return w
 }
 
-// replacePart replaces the part of set at paths by what a scan of it yields, as stores do.
+// replacePart replaces the part of set at paths with the result of a scan of it, as stores
+// do.
 func replacePart(t testing.TB, d *Dir, set map[string]resourcesync.Resource, paths []string) {
 	t.Helper()
 	if !slices.IsSorted(paths) {
@@ -102,7 +103,7 @@ func (w *watched) await(t *testing.T) map[string]resourcesync.Resource {
 	}
 }
 
-// awaitListed waits until the parts that are reported make the set what it should be.
+// awaitListed waits until the reported parts lead to the expected set.
 func (w *watched) awaitListed(t *testing.T, want string) {
 	t.Helper()
 	last := ""
@@ -142,7 +143,7 @@ func TestWatch(t *testing.T) {
 	w.awaitListed(t, "a/b/new")
 }
 
-// TestWatchSeesTheLastOfMany makes and fills folders as fast as it can, so that
+// TestWatchSeesTheLastOfMany creates and fills folders as fast as possible, so that
 // most appear while others are being added.
 func TestWatchSeesTheLastOfMany(t *testing.T) {
 	w := watchFolder(t, t.TempDir(), nil)
@@ -156,8 +157,8 @@ func TestWatchSeesTheLastOfMany(t *testing.T) {
 	w.awaitListed(t, strings.Join(want, " "))
 }
 
-// TestWatchIgnoresWhatIsNotListed has events only of files that are left out,
-// and then one of a file that is not.
+// TestWatchIgnoresWhatIsNotListed has events of excluded files only, and then one of
+// another file.
 func TestWatchIgnoresWhatIsNotListed(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, ".git/config", "")
@@ -185,8 +186,8 @@ func TestWatchIgnoresWhatIsNotListed(t *testing.T) {
 	}
 }
 
-// TestWatchBursts runs on a clock of its own: a burst wakes once, and one that
-// does not end wakes now and then.
+// TestWatchBursts runs in virtual time: a burst wakes once, and one that does not end
+// wakes from time to time.
 func TestWatchBursts(t *testing.T) {
 	d := openDir(t, t.TempDir(), &Options{Debounce: 100 * time.Millisecond})
 	synctest.Test(t, func(t *testing.T) {
@@ -234,7 +235,7 @@ func TestWatchBursts(t *testing.T) {
 	})
 }
 
-// TestWatchDuringCall has a change wait while changed runs. It does not wait again.
+// TestWatchDuringCall has a change during a call of changed. It does not wait again.
 func TestWatchDuringCall(t *testing.T) {
 	d := openDir(t, t.TempDir(), &Options{Debounce: 100 * time.Millisecond})
 	for _, after := range []time.Duration{0, 10 * time.Millisecond, 800 * time.Millisecond} {
@@ -261,8 +262,8 @@ func TestWatchDuringCall(t *testing.T) {
 	}
 }
 
-// TestWatchTogether: a change waits for its own events only, unless something has
-// disappeared, and a large file rests.
+// TestWatchTogether: a change waits only for its own events, unless something has
+// disappeared, and until a large file is quiet.
 func TestWatchTogether(t *testing.T) {
 	d := openDir(t, t.TempDir(), &Options{Debounce: 100 * time.Millisecond})
 	synctest.Test(t, func(t *testing.T) {
@@ -301,7 +302,7 @@ func TestWatchTogether(t *testing.T) {
 	})
 }
 
-// TestWatchPaths has the path of each kind of change.
+// TestWatchPaths checks the path of each kind of change.
 func TestWatchPaths(t *testing.T) {
 	root := t.TempDir()
 	for _, key := range []string{"folder/below", "attributes", "was-unreadable/below", "now-a-folder"} {
@@ -312,8 +313,8 @@ func TestWatchPaths(t *testing.T) {
 	n := newNotices(openDir(t, root, nil), nil, func(string) error { return nil })
 	n.unreadable(only("was-unreadable/below/file"))
 	n.unreadable(only("gone-unreadable/file"))
-	// Until a scan has read everything, and while another one runs, anything may have been
-	// a folder.
+	// Until a scan has read everything, and during another one, any file may have been a
+	// folder.
 	removed := func(key string) string {
 		return strings.Join(n.paths(map[string]fsnotify.Op{key: fsnotify.Remove}), " ")
 	}
@@ -355,7 +356,7 @@ func TestWatchPaths(t *testing.T) {
 			t.Errorf("%s: %q, want %q", key, got, want.paths)
 		}
 	}
-	// What is below a reported folder is not reported.
+	// Paths below a reported folder are not reported.
 	n.watched["gone"] = folderID{}
 	got := n.paths(map[string]fsnotify.Op{
 		"gone": fsnotify.Remove, "gone/x": fsnotify.Remove, "gone/y": fsnotify.Write, "gone-not/x": fsnotify.Write, "gone0": fsnotify.Write,

@@ -39,7 +39,7 @@ func TestWatchLimit(t *testing.T) {
 	}
 }
 
-// TestWatchOverflow loses events: anything may have changed.
+// TestWatchOverflow loses events, so anything may have changed.
 func TestWatchOverflow(t *testing.T) {
 	var log logbook
 	d := openDir(t, t.TempDir(), &Options{Logger: log.logger()})
@@ -66,7 +66,7 @@ func TestWatchOverflow(t *testing.T) {
 	}
 }
 
-// TestWatchIsBounded has more changes than are remembered.
+// TestWatchIsBounded has more changes than the watcher remembers.
 func TestWatchIsBounded(t *testing.T) {
 	n := newNotices(openDir(t, t.TempDir(), nil), nil, nil)
 	for i := range maxPending {
@@ -83,7 +83,7 @@ func TestWatchIsBounded(t *testing.T) {
 	}
 }
 
-// TestWatchForgetsFolders moves and removes folders with others below.
+// TestWatchForgetsFolders moves and removes folders with subfolders.
 func TestWatchForgetsFolders(t *testing.T) {
 	root := t.TempDir()
 	for _, key := range []string{"a/b/c", "ab", "d/e", "f"} {
@@ -147,7 +147,7 @@ func TestWatchRenamed(t *testing.T) {
 }
 
 // TestWatchAfterLoss: a folder that is renamed while events are lost is watched under its
-// new name. The system watches what it watched before, under the old name.
+// new name. The system still watches the same folder, under the old name.
 func TestWatchAfterLoss(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "a/b/c", "")

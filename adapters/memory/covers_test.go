@@ -112,8 +112,8 @@ func filled(t testing.TB, n int) *Set {
 	return s
 }
 
-// TestPutUnparsable: a URI that this program cannot parse is listed, and no request is
-// for it.
+// TestPutUnparsable: a URI that this program cannot parse is listed, and matches no
+// request.
 func TestPutUnparsable(t *testing.T) {
 	s := New(nil)
 	r := resourcesync.Resource{Key: "a", URI: "https://a%20b.example/"}

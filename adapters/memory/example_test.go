@@ -36,7 +36,7 @@ func Example() {
 	// deleted https://example.org/papers/1 <nil>
 }
 
-// A listing is ingested in any order; what it no longer names is deleted.
+// A listing can be in any order; resources that it no longer contains are deleted.
 func ExampleSet_Scan() {
 	listing := func(names ...string) func(func(resourcesync.Resource, error) bool) {
 		return func(yield func(resourcesync.Resource, error) bool) {

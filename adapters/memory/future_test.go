@@ -7,8 +7,8 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// TestD3_FutureIsUnknown: a LastModified in the future is recorded as unknown, and
-// one that was recorded stays when the clock goes back.
+// TestD3_FutureIsUnknown: a LastModified in the future is recorded as unknown, and a
+// recorded one stays when the clock is set back.
 func TestD3_FutureIsUnknown(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	c := &clock{start}

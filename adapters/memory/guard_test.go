@@ -9,7 +9,8 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// TestD10_Guard keeps what a scanner cannot read, and holds too many deletions.
+// TestD10_Guard keeps resources that a scanner cannot read, and holds too many
+// deletions.
 func TestD10_Guard(t *testing.T) {
 	var all []resourcesync.Resource
 	for i := range 10 {
@@ -48,8 +49,8 @@ func TestD10_Guard(t *testing.T) {
 	scan(resourcesync.ScanResult{Deleted: 12}, nil)
 }
 
-// TestD10_ChangedMeanwhile holds what an empty listing lacks, although most resources of the
-// set change during the scan and so do not count as missing.
+// TestD10_ChangedMeanwhile holds the deletions of an empty listing, although most resources
+// of the set change during the scan and so do not count as missing.
 func TestD10_ChangedMeanwhile(t *testing.T) {
 	s := New(nil)
 	if _, err := s.Scan(t.Context(), listing(resource("a", "1"), resource("b", "1"), resource("c", "1"), resource("d", "1"))); err != nil {
@@ -65,8 +66,8 @@ func TestD10_ChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestD10_CreatedAndGone holds deletions of what was created shortly before, and
-// publishes a rename that two scans see.
+// TestD10_CreatedAndGone holds deletions of resources that were created shortly before,
+// and publishes a rename that two scans see.
 func TestD10_CreatedAndGone(t *testing.T) {
 	var a, b []resourcesync.Resource
 	for i := range 40 {

@@ -48,8 +48,8 @@ func TestDatetimes(t *testing.T) {
 	}
 }
 
-// TestRetain holds that old changes go by whole windows, and what is said of
-// them with them.
+// TestRetain checks that old changes are dropped in whole windows, with all data about
+// them.
 func TestRetain(t *testing.T) {
 	day := 24 * time.Hour
 	c := &clock{noon}
@@ -104,7 +104,7 @@ func TestRetain(t *testing.T) {
 	}
 }
 
-// TestRetainFrees holds that what has been dropped takes up no memory.
+// TestRetainFrees checks that dropped changes take no memory.
 func TestRetainFrees(t *testing.T) {
 	c := &clock{noon}
 	s := New(&Options{Now: c.now, Retain: time.Hour})
@@ -122,10 +122,10 @@ func TestRetainFrees(t *testing.T) {
 	runtime.KeepAlive(s)
 }
 
-// TestProperties changes sets at random, with a clock that goes forth and back
-// and a journal that soon forgets, and holds what the documents of a Source rely
-// on: one Version is one state, no range that holds anything seems to get older, and
-// a closed window never changes.
+// TestProperties changes sets at random, with a clock that goes forwards and backwards
+// and a journal with a short retention time, and checks the guarantees that the
+// documents of a Source rely on: one Version is one state, no range with resources
+// seems to get older, and a closed window never changes.
 func TestProperties(t *testing.T) {
 	ranges := []resourcesync.Range{{}, {To: "3"}, {From: "3", To: "6"}, {From: "35", To: "36"}, {From: "6"}}
 	for seed := range uint64(40) {

@@ -38,7 +38,7 @@ func known(t testing.TB, s *Set, key string) resourcesync.Resource {
 	return found[1]
 }
 
-// all collects seq in a few words for each value.
+// all formats each value of seq in a few words.
 func all[T any](t testing.TB, seq iter.Seq2[T, error], say func(T) string) string {
 	t.Helper()
 	var words []string
@@ -74,7 +74,7 @@ func listing(resources ...resourcesync.Resource) iter.Seq2[resourcesync.Resource
 	}
 }
 
-// A clock is set by hand.
+// A clock is set by tests.
 type clock struct{ time.Time }
 
 func (c *clock) now() time.Time { return c.Time }
@@ -167,8 +167,8 @@ func TestPutRefuses(t *testing.T) {
 	}
 }
 
-// TestCopies holds that a set shares nothing with its callers: what they do to
-// their own resources afterwards is neither seen nor hidden.
+// TestCopies checks that a set shares nothing with its callers: later changes of their
+// own resources have no effect on it.
 func TestCopies(t *testing.T) {
 	s := New(nil)
 	r := resource("a", "1")
@@ -190,7 +190,7 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestSnapshot holds that a snapshot does not change while it is read.
+// TestSnapshot checks that a snapshot does not change while it is read.
 func TestSnapshot(t *testing.T) {
 	s := New(nil)
 	for i := range 1000 {
@@ -204,7 +204,7 @@ func TestSnapshot(t *testing.T) {
 		if want := fmt.Sprintf("%03d", n); r.Key != want || r.Stamp != "1" {
 			t.Fatalf("%s%s comes where %s1 is expected", r.Key, r.Stamp, want)
 		}
-		// On both sides of the place that has been reached.
+		// On both sides of the current position.
 		if err := s.Delete(t.Context(), fmt.Sprintf("%03d", (n+500)%1000)); err != nil {
 			t.Error(err)
 		}
@@ -229,8 +229,8 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// TestBytes holds that pages and windows are divided by the size of their
-// entries too.
+// TestBytes checks that pages and windows are also divided by the size of their
+// entries.
 func TestBytes(t *testing.T) {
 	s := New(nil)
 	large := strings.Repeat("x", 1_000_000)
@@ -252,8 +252,8 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestEmpty holds that a set with nothing in it is as old as its journal, so that
-// its empty list can say since when it has been so.
+// TestEmpty checks that an empty set is as old as its journal, so that its empty list
+// can state since when it has been empty.
 func TestEmpty(t *testing.T) {
 	s := New(&Options{Now: (&clock{noon}).now})
 	st, errStat := s.Stat(t.Context(), resourcesync.Range{})
@@ -292,7 +292,7 @@ func TestCanceled(t *testing.T) {
 	}
 }
 
-// methods calls the methods that read and returns their errors.
+// methods calls all reading methods and returns their errors.
 func methods(ctx context.Context, s *Set) map[string]error {
 	errs := map[string]error{}
 	_, errs["Stat"] = s.Stat(ctx, resourcesync.Range{})
@@ -309,7 +309,7 @@ func methods(ctx context.Context, s *Set) map[string]error {
 	return errs
 }
 
-// TestStampAlone holds that a new Stamp is kept but is no change.
+// TestStampAlone checks that a new Stamp is kept but is not a change.
 func TestStampAlone(t *testing.T) {
 	s := New(nil)
 	put(t, s, resource("a", "1"))
@@ -334,8 +334,8 @@ func TestStampAlone(t *testing.T) {
 	}
 }
 
-// TestMovedURI holds that a new URI for a key is a deletion and a creation:
-// Destinations know nothing of keys.
+// TestMovedURI checks that a new URI for a key is a deletion and a creation:
+// Destinations do not know keys.
 func TestMovedURI(t *testing.T) {
 	s := New(nil)
 	put(t, s, resource("a", "1"))

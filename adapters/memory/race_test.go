@@ -11,8 +11,8 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// TestConcurrency writes, scans and reads at the same time, for the race
-// detector, and holds that reads see all of a call or none of it.
+// TestConcurrency writes, scans and reads at the same time, for the race detector, and
+// checks that reads see all of a call or none of it.
 func TestConcurrency(t *testing.T) {
 	const pairs, rounds = 200, 40
 	s := New(nil)

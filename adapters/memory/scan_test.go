@@ -79,7 +79,7 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// TestScanCanceled holds that a scan whose context is done deletes nothing, even
+// TestScanCanceled checks that a scan whose context is done deletes nothing, even
 // if the listing ends as if it were complete.
 func TestScanCanceled(t *testing.T) {
 	for _, tt := range []struct {
@@ -119,7 +119,7 @@ func TestScanTwiceAtOnce(t *testing.T) {
 	if err != nil || contents(t, s) != "a1" {
 		t.Errorf("the first scan: %v, %q", err, contents(t, s))
 	}
-	// A listing that panics must not keep the next one out.
+	// A listing that panics must not block the next one.
 	func() {
 		defer func() {
 			if recover() == nil {
@@ -133,8 +133,8 @@ func TestScanTwiceAtOnce(t *testing.T) {
 	}
 }
 
-// TestWritesDuringScan holds that what is put while a scan is under way counts
-// for more than the listing, which may have been made before.
+// TestWritesDuringScan checks that resources put during a scan take precedence over the
+// listing, which may be older.
 func TestWritesDuringScan(t *testing.T) {
 	s := New(nil)
 	put(t, s, resource("a", "1"), resource("b", "1"))
@@ -218,8 +218,8 @@ func TestAwaitScan(t *testing.T) {
 	}
 }
 
-// TestDeletedDuringScan holds that what is deleted while a scan is under way is
-// not published again by a listing that is older.
+// TestDeletedDuringScan checks that resources deleted during a scan are not published
+// again by a listing that is older.
 func TestDeletedDuringScan(t *testing.T) {
 	for _, await := range []bool{false, true} {
 		s := New(&Options{SetOptions: scan.SetOptions{AwaitScan: await}})

@@ -20,8 +20,8 @@ func at(uri, key, stamp string) resourcesync.Resource {
 	return r
 }
 
-// TestURIOfAnother holds that a resource is announced again when another, with the same
-// URI, has been told to be deleted.
+// TestURIOfAnother checks that a resource is announced again when another one with the
+// same URI has been published as deleted.
 func TestURIOfAnother(t *testing.T) {
 	const x, y, urn = "https://example.org/x", "https://example.org/y", "urn:isbn:0451450523"
 	for _, tt := range []struct {
@@ -96,8 +96,8 @@ func TestURIOfAnother(t *testing.T) {
 	}
 }
 
-// TestURIOfAnotherInBaseline holds that a journal does not begin with what a first
-// scan finds at the URI of a resource that was put before and is not there.
+// TestURIOfAnotherInBaseline checks that a journal does not begin with a resource that
+// a first scan finds at the URI of another one that was put before and is missing.
 func TestURIOfAnotherInBaseline(t *testing.T) {
 	const x = "https://example.org/x"
 	s := New(&Options{SetOptions: scan.SetOptions{AwaitScan: true}})
@@ -111,7 +111,7 @@ func TestURIOfAnotherInBaseline(t *testing.T) {
 }
 
 // TestURIsOfOthers gives resources the URIs of others at random. A Destination, which
-// knows no keys, has what is in the set, and what is in the set is covered.
+// does not know keys, ends up equal to the set, and every resource is covered.
 func TestURIsOfOthers(t *testing.T) {
 	uris := []string{
 		"https://example.org/1", "https://mirror.example.org/1", "https://example.org/1?x=1",
@@ -174,7 +174,7 @@ func TestURIsOfOthers(t *testing.T) {
 	}
 }
 
-// BenchmarkDelete deletes resources that many others share their URIs with.
+// BenchmarkDelete deletes resources whose URIs many others share.
 func BenchmarkDelete(b *testing.B) {
 	for _, share := range []int{1, 1000} {
 		b.Run(fmt.Sprintf("%d at a URI", share), func(b *testing.B) {

@@ -51,8 +51,7 @@ func TestWatch(t *testing.T) {
 	})
 }
 
-// TestSlowWatcher holds that a busy watcher keeps nobody waiting and
-// misses nothing.
+// TestSlowWatcher checks that a busy watcher delays nobody and misses nothing.
 func TestSlowWatcher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(nil)

@@ -9,8 +9,8 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// TestClosedStaysClosed drops the one day that made the journal too long for a
-// single list: the windows that were closed behind it do not open again.
+// TestClosedStaysClosed drops the one day that made the journal too long for a single
+// list. The windows that were closed after it do not open again.
 func TestClosedStaysClosed(t *testing.T) {
 	day := 24 * time.Hour
 	c := &clock{noon}

@@ -34,9 +34,9 @@ var creations = func() string {
 	return strings.Join(words, " ")
 }()
 
-// TestWithdraw: what is withdrawn leaves the set at once. Few deletions are published at
-// once; of many, none is before the guard lets all of them go. What comes back has not been
-// deleted.
+// TestWithdraw: withdrawn resources leave the set at once. A few deletions are published at
+// once; if there are many, none is published before the guard allows all of them. Resources
+// that come back are not published as deleted.
 func TestWithdraw(t *testing.T) {
 	now := noon
 	s := New(&Options{Now: func() time.Time { return now }})
@@ -82,7 +82,7 @@ func TestWithdraw(t *testing.T) {
 		t.Errorf("%+v, %v", kept, err)
 	}
 
-	// One comes back as it was, one has changed, one has moved, and one is deleted.
+	// One comes back unchanged, one has changed, one has moved, and one is deleted.
 	moved := resource("04/", "1")
 	moved.URI += "moved"
 	put(t, s, resource("02/", "1"), resource("03/", "2"), moved)
@@ -106,8 +106,8 @@ func TestWithdraw(t *testing.T) {
 	scans(resourcesync.ScanResult{Unchanged: 23}, back...)
 }
 
-// TestWithdrawDuringScan: a scan judges what is withdrawn while it runs, with what its
-// listing does not have.
+// TestWithdrawDuringScan: a scan judges resources that are withdrawn while it runs
+// together with those missing from its listing.
 func TestWithdrawDuringScan(t *testing.T) {
 	s := New(nil)
 	put(t, s, numbered(0, 40)...)
@@ -129,9 +129,9 @@ func TestWithdrawDuringScan(t *testing.T) {
 	}
 }
 
-// TestApproveWithdrawn has a scanner approve the deletions of what was withdrawn before a scan
-// publishes them. If it does not, they wait. What is withdrawn meanwhile waits for the next
-// scan.
+// TestApproveWithdrawn has a scanner approve the deletions of withdrawn resources before a
+// scan publishes them. Without approval, they wait. Resources that are withdrawn meanwhile
+// wait for the next scan.
 func TestApproveWithdrawn(t *testing.T) {
 	s := New(nil)
 	put(t, s, numbered(0, 40)...)
@@ -174,7 +174,7 @@ func TestApproveWithdrawn(t *testing.T) {
 	}
 }
 
-// TestWithdrawUnguarded publishes deletions at once where no scan holds any.
+// TestWithdrawUnguarded publishes deletions at once if no scan holds any.
 func TestWithdrawUnguarded(t *testing.T) {
 	for name, s := range map[string]*Set{
 		"before the first scan": New(&Options{SetOptions: scan.SetOptions{AwaitScan: true}}),
@@ -190,8 +190,8 @@ func TestWithdrawUnguarded(t *testing.T) {
 	}
 }
 
-// TestStore: a name stands for one set, whose deletions are limited as whoever has opened it
-// last wants.
+// TestStore: a name stands for one set. The last call that opened it sets its limit of
+// deletions.
 func TestStore(t *testing.T) {
 	store := Store{Options: Options{Window: time.Hour, SetOptions: scan.SetOptions{AwaitScan: true}}}
 	open := func(name string, o *scan.SetOptions) *Set {
@@ -299,7 +299,8 @@ func TestWithdrawWaits(t *testing.T) {
 		})
 	}
 
-	// What waits belongs to the set by whose size a scan judges: 9 of 40 may be deleted.
+	// Waiting deletions belong to the set by whose size a scan judges: 9 of 40 may be
+	// deleted.
 	s := New(nil)
 	put(t, s, numbered(0, 40)...)
 	if err := s.WithdrawForScan(t.Context(), strings.Fields("00/ 01/ 02/ 03/ 04/ 05/ 06/ 07/ 08/")...); err != nil {

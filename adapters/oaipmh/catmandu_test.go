@@ -63,7 +63,7 @@ func startCatmandu(t *testing.T) (url, file string) {
 	}
 }
 
-// TestCatmandu harvests an implementation that is in production elsewhere.
+// TestCatmandu harvests an implementation that is in productive use.
 func TestCatmandu(t *testing.T) {
 	needs.Time(t)
 	url, file := startCatmandu(t)

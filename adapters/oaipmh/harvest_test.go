@@ -95,7 +95,7 @@ func TestHarvest_Set(t *testing.T) {
 	}
 }
 
-// TestHarvest_Configuration changes what determines the resources.
+// TestHarvest_Configuration changes options that determine the resources.
 func TestHarvest_Configuration(t *testing.T) {
 	f := newFixture(t, 5, oaipmh.Options{})
 	f.harvest()

@@ -48,7 +48,7 @@ func newFixture(t testing.TB, records int, o oaipmh.Options) *fixture {
 	return f
 }
 
-// restart begins with a new harvester, as a new process does.
+// restart continues with a new harvester, as a new process does.
 func (f *fixture) restart() {
 	f.t.Helper()
 	f.restartAt(f.server.URL + "/oai")

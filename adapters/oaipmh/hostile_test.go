@@ -68,8 +68,8 @@ func TestExpiry(t *testing.T) {
 	})
 }
 
-// TestGranularity harvests repositories that do not do what they state. A record changes
-// after the first harvest, on the same day.
+// TestGranularity harvests repositories that do not keep to their stated granularity. A
+// record changes after the first harvest, on the same day.
 func TestGranularity(t *testing.T) {
 	needs.Time(t)
 	for name, misstate := range map[string]func(*oaitest.Repository){
@@ -100,7 +100,7 @@ func TestGranularity(t *testing.T) {
 	}
 }
 
-// TestBroken answers some requests badly. The next attempt succeeds.
+// TestBroken returns bad responses to some requests. The next attempt succeeds.
 func TestBroken(t *testing.T) {
 	body := func(text string) func(http.ResponseWriter, *http.Request) {
 		return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, text) }
@@ -135,7 +135,8 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestErrors harvests repositories that cannot be harvested, or not with these options.
+// TestErrors harvests repositories that cannot be harvested at all, or not with these
+// options.
 func TestErrors(t *testing.T) {
 	needs.Time(t)
 	respond := func(status int, text string) http.HandlerFunc {
@@ -200,7 +201,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestStatus422 answers errors of the protocol with another status, as Invenio does.
+// TestStatus422 returns errors of the protocol with another status, as Invenio does.
 func TestStatus422(t *testing.T) {
 	f := newFixture(t, 30, oaipmh.Options{})
 	f.PageSize = 10
@@ -217,7 +218,7 @@ func TestStatus422(t *testing.T) {
 	f.compare()
 }
 
-// TestTransport compresses and redirects.
+// TestTransport has compressed responses and redirects.
 func TestTransport(t *testing.T) {
 	f := newFixture(t, 30, oaipmh.Options{})
 	f.PageSize = 10
@@ -245,7 +246,7 @@ func TestTransport(t *testing.T) {
 	}
 }
 
-// TestRedirectInside redirects to another internal address, which nobody has allowed.
+// TestRedirectInside redirects to another internal address, which is not allowed.
 func TestRedirectInside(t *testing.T) {
 	inside := httptest.NewServer(oaitest.New("https://repo.example", 3, midday))
 	defer inside.Close()

@@ -127,8 +127,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestDamagedProgress loses the progress of harvests. A harvest without it would take stamps
-// of before for current ones.
+// TestDamagedProgress loses the progress of harvests. A harvest without it would take old
+// stamps for current ones.
 func TestDamagedProgress(t *testing.T) {
 	f := newFixture(t, 3, oaipmh.Options{})
 	f.harvest()
@@ -146,7 +146,7 @@ func TestDamagedProgress(t *testing.T) {
 	f.compare()
 }
 
-// TestUnbound has no set yet.
+// TestUnbound: a Repository without a set returns errors.
 func TestUnbound(t *testing.T) {
 	r, err := oaipmh.New("https://repo.example/oai", nil)
 	if err != nil {

@@ -203,7 +203,7 @@ func (s *site) check(b server, resources int, others ...string) {
 	b.check(s.t, origin, resources, others...)
 }
 
-// check holds that every link in the bucket leads to an object, that the Resource List has as many
+// check checks that every link in the bucket leads to an object, that the Resource List has as many
 // resources, and that the other objects are those with the keys others and the record.
 func (b server) check(t testing.TB, site string, resources int, others ...string) {
 	t.Helper()

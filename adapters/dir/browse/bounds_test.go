@@ -75,7 +75,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// A many is a set of n files, each of which exists, that counts what is read.
+// A many is a set of n files, each of which exists. It counts the files that are read.
 type many struct {
 	n, read int
 	err     error
@@ -143,7 +143,7 @@ func TestBounds(t *testing.T) {
 	if want := []string{"file-0009999", "file-0099999"}; pages < 10 || pages > 11 || !slices.Equal(got, want) {
 		t.Errorf("%d pages, %q, expected %q", pages, got, want)
 	}
-	// Beginnings are found at once.
+	// Beginnings of names are found at once.
 	if got := names(s.do("GET", "/pub/?q=file-009999").Body.String()); !slices.Equal(got, []string{"file-0099999"}) {
 		t.Errorf("got %q", got)
 	}

@@ -54,7 +54,7 @@ func TestRequests(t *testing.T) {
 		{"/pub/none/", 404, "", nil},
 		{"/pub/a.txt/", 404, "", nil},
 		{"/pub/a.txt/?q=a", 404, "", nil},
-		// What is not published has no page, whether or not it exists.
+		// Files that are not published have no page, whether or not they exist.
 		{"/pub/.git", 404, "", nil},
 		{"/pub/.git/", 404, "", nil},
 		{"/pub/.git/?q=config", 404, "", nil},
@@ -200,7 +200,7 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// TestNames: names are text, wherever they are, and their links lead to the files.
+// TestNames: names appear as text everywhere, and their links lead to the files.
 func TestNames(t *testing.T) {
 	files := map[string]string{ // and how people see them
 		"<script>alert(1)<":        "<script>alert(1)<",
