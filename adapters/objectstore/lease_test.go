@@ -32,7 +32,7 @@ func content(text string) static.Content {
 	return static.Content{WriterTo: strings.NewReader(text), Type: "application/xml"}
 }
 
-// TestTwoWriters holds that a second writer is refused while one works, on real servers.
+// TestTwoWriters checks that a second writer is refused while one works, on real servers.
 func TestTwoWriters(t *testing.T) {
 	each(t, func(t *testing.T, b server) {
 		s := newSite(t, b.client)
@@ -60,7 +60,7 @@ func TestTwoWriters(t *testing.T) {
 	})
 }
 
-// TestKilledWriter holds that the lease of a process that was killed is void after its time, and not
+// TestKilledWriter checks that the lease of a process that was killed is void after its time, and not
 // before.
 func TestKilledWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestKilledWriter(t *testing.T) {
 	})
 }
 
-// TestRefused holds that a writer is refused once the other one has renewed its lease.
+// TestRefused checks that a writer is refused once the other one has renewed its lease.
 func TestRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newFaulty()
@@ -100,7 +100,7 @@ func TestRefused(t *testing.T) {
 	})
 }
 
-// TestGivenBack holds that a lease is given back although it is just being renewed, or the probe of
+// TestGivenBack checks that a lease is given back although it is just being renewed, or the probe of
 // conditions fails.
 func TestGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestGivenBack(t *testing.T) {
 	})
 }
 
-// TestSameMoment holds that of two writers that find a void lease, or none, one gets it.
+// TestSameMoment checks that of two writers that find a void lease, or none, one gets it.
 func TestSameMoment(t *testing.T) {
 	for name, is := range map[string]string{"none": "", "void": "of a process that was killed"} {
 		t.Run(name, func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestSameMoment(t *testing.T) {
 	}
 }
 
-// TestLostLease holds that a writer that loses its lease changes nothing from then on.
+// TestLostLease checks that a writer that loses its lease changes nothing from then on.
 func TestLostLease(t *testing.T) {
 	for name, lose := range map[string]func(m *faulty){
 		"taken over": func(m *faulty) { m.replace(leaseName, "of another") },
@@ -197,7 +197,7 @@ func TestLostLease(t *testing.T) {
 	}
 }
 
-// TestConditions holds that an object that another program changes just before it is replaced, or
+// TestConditions checks that an object that another program changes just before it is replaced, or
 // creates, is not replaced, and that a warning says so if a store cannot exclude this.
 func TestConditions(t *testing.T) {
 	for _, conditions := range []string{"", "ignored", "rejected"} {
@@ -232,7 +232,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestLostResponses holds that a write whose response is lost has succeeded if the object is there.
+// TestLostResponses checks that a write whose response is lost has succeeded if the object is there.
 func TestLostResponses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newFaulty()

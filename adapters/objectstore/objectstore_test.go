@@ -8,7 +8,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/objectstore"
 )
 
-// TestEveryMoment holds that after each change of an object every link that a Destination can find
+// TestEveryMoment checks that after each change of an object every link that a Destination can find
 // leads to a complete document, and that nothing else stays in the bucket.
 func TestEveryMoment(t *testing.T) {
 	each(t, func(t *testing.T, b server) {
@@ -45,7 +45,7 @@ func TestEveryMoment(t *testing.T) {
 	})
 }
 
-// TestHeaders holds that objects have the headers with which readers and caches need them.
+// TestHeaders checks that objects have the headers with which readers and caches need them.
 func TestHeaders(t *testing.T) {
 	each(t, func(t *testing.T, b server) {
 		s := newSite(t, b.client)
@@ -84,7 +84,7 @@ func TestHeaders(t *testing.T) {
 	})
 }
 
-// TestUnchanged holds that a run without changes stores no document, and does not ask for each one;
+// TestUnchanged checks that a run without changes stores no document, and does not ask for each one;
 // and that one change stores four.
 func TestUnchanged(t *testing.T) {
 	each(t, func(t *testing.T, b server) {
@@ -103,7 +103,7 @@ func TestUnchanged(t *testing.T) {
 	})
 }
 
-// TestOthers holds that objects of other programs are neither replaced nor removed.
+// TestOthers checks that objects of other programs are neither replaced nor removed.
 func TestOthers(t *testing.T) {
 	each(t, func(t *testing.T, b server) {
 		s := newSite(t, b.client)
@@ -137,7 +137,7 @@ func (s *site) pages(b server) []string {
 	return slices.DeleteFunc(b.keys(), func(key string) bool { return !strings.Contains(key, "/resourcelist/") })
 }
 
-// TestInvalid holds that a prefix has a slash at its end.
+// TestInvalid checks that a prefix has a slash at its end.
 func TestInvalid(t *testing.T) {
 	if _, err := objectstore.New(nil, &objectstore.Options{Prefix: "site"}); err == nil || !strings.Contains(err.Error(), "slash") {
 		t.Errorf("error %v", err)

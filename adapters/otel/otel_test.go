@@ -34,7 +34,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
-// recorded returns a provider, and what it has recorded.
+// recorded returns a provider, and the recorder of its spans.
 func recorded() (*sdk.TracerProvider, *tracetest.SpanRecorder) {
 	spans := tracetest.NewSpanRecorder()
 	return sdk.NewTracerProvider(sdk.WithSpanProcessor(spans)), spans
@@ -146,7 +146,7 @@ func (l listed) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource, 
 	}
 }
 
-// awaited records spans, and a test can wait for one.
+// awaited records spans that a test can wait for.
 type awaited struct {
 	*tracetest.SpanRecorder
 	ended chan struct{}
@@ -160,9 +160,9 @@ func (a *awaited) OnEnd(s sdk.ReadOnlySpan) {
 	}
 }
 
-// await waits for the end of the span with this name whose identity a header has; of any
-// with this name if the header is empty. Notifications of several topics are sent at the
-// same time, and a span ends after the answer.
+// await waits for the end of the span with this name and the identity in a header, or of
+// any span with this name if the header is empty. Notifications of several topics are
+// sent at the same time, and a span ends after the response.
 func (a *awaited) await(t *testing.T, name, traceparent string) sdk.ReadOnlySpan {
 	t.Helper()
 	late := time.After(needs.Patience)
@@ -182,7 +182,7 @@ func (a *awaited) await(t *testing.T, name, traceparent string) sdk.ReadOnlySpan
 }
 
 // TestDeliveries: submissions to a remote hub and deliveries to a subscriber have spans. The
-// receivers learn their ids only if that is configured.
+// receivers get their ids only if that is configured.
 func TestDeliveries(t *testing.T) {
 	for name, propagator := range map[string]propagation.TextMapPropagator{"told": propagation.TraceContext{}, "not told": nil} {
 		t.Run(name, func(t *testing.T) {

@@ -72,7 +72,7 @@ func get(t testing.TB, h http.Handler, path string, header ...string) {
 	h.ServeHTTP(httptest.NewRecorder(), r)
 }
 
-// abandon requests path for a client that leaves while it reads the answer.
+// abandon requests path for a client that leaves while it reads the response.
 func abandon(t testing.TB, h http.Handler, path string) {
 	defer func() {
 		if err := recover(); err != http.ErrAbortHandler {
@@ -143,7 +143,7 @@ func wanted(t *testing.T, m *prometheus.Metrics, want string, names ...string) {
 	}
 }
 
-// samples returns the samples of m with these names, a line each.
+// samples returns the samples of m with these names, one per line.
 func samples(t *testing.T, m *prometheus.Metrics, names ...string) string {
 	t.Helper()
 	var got []string
@@ -188,7 +188,7 @@ func TestIncomplete(t *testing.T) {
 	wanted(t, m, `resourcesync_requests_incomplete_total{document="description",set=""} 1`, "resourcesync_requests_incomplete_total")
 }
 
-// TestStates: what is read at a scrape is the state of the Source.
+// TestStates: a scrape reads the state of the Source.
 func TestStates(t *testing.T) {
 	remote := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
@@ -223,7 +223,7 @@ resourcesync_hub_notifications_behind{channel="framework-notification",hub="` + 
 	wanted(t, m, `resourcesync_subscriptions 0`, "resourcesync_subscriptions")
 }
 
-// TestScanned: the result of a scan, and the time since the last good one.
+// TestScanned reports the result of a scan, and the time since the last successful one.
 func TestScanned(t *testing.T) {
 	m := prometheus.New()
 	m.Scanned("papers", 3*time.Second, resourcesync.ScanResult{Created: 4, Deleted: 1, Held: 2}, nil)
@@ -261,8 +261,8 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// TestCardinality: requests for any number of URLs, by any number of clients, are a few
-// series.
+// TestCardinality: requests for any number of URLs, by any number of clients, create
+// only a few series.
 func TestCardinality(t *testing.T) {
 	src, m := observed(t, rshttp.Options{})
 	series := func(n int) int {

@@ -126,7 +126,7 @@ func open(t testing.TB, s *source, dir string, wrap func(*sqlstore.Set) replica.
 	return c
 }
 
-// same holds that the set and the copies are those of the Source.
+// same checks that the set and the copies equal the Source.
 func (c *mirror) same(t testing.TB, s *source) {
 	t.Helper()
 	listed := 0
@@ -190,8 +190,8 @@ func TestAggregator(t *testing.T) {
 	}
 }
 
-// TestChain has a Source that is a replica itself: the link to the original stays, and no other. The
-// times of changes come from the replica.
+// TestChain has a Source that is a replica itself: only the link to the original is kept. The times
+// of changes come from the replica.
 func TestChain(t *testing.T) {
 	s := newSource(t)
 	began := time.Now()
@@ -247,8 +247,8 @@ func (f *failing) Delete(ctx context.Context, keys ...string) error {
 	return f.change(func() error { return f.Set.Delete(ctx, keys...) })
 }
 
-// TestCrash ends between the copy and the set, and between the set and the state. The next
-// process makes them agree, and the journal has each change once.
+// TestCrash stops between the copy and the set, and between the set and the state. The
+// next process reconciles them, and the journal has each change once.
 func TestCrash(t *testing.T) {
 	for name, fault := range map[string]failing{"before the set": {before: true}, "after the set": {after: true}} {
 		t.Run(name, func(t *testing.T) {

@@ -33,7 +33,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// A library is a Source in memory, of which single resources or all documents can fail.
+// A library is a Source in memory. Single resources or all documents can fail.
 type library struct {
 	*httptest.Server
 	set *memory.Set
@@ -48,7 +48,7 @@ func newLibrary(t testing.TB) *library {
 	t.Helper()
 	l := &library{set: memory.New(nil), bodies: make(map[string]string), failing: make(map[string]bool)}
 	l.Server = httptest.NewUnstartedServer(nil)
-	// The Change List is hidden, so that what disappears is not stated to be deleted.
+	// The Change List is hidden, so that it does not state deletions.
 	src, err := rshttp.New("http://"+l.Listener.Addr().String()+"/resourcesync/", []rshttp.Set{{Prefix: "/", Provider: struct {
 		resourcesync.Provider
 		resourcesync.Stater
@@ -160,7 +160,8 @@ func publish(t testing.TB, l *library, base, at string, o *scan.Options) *publis
 	return p
 }
 
-// state describes what the set lists: the paths of the originals in order, with the contents.
+// state describes the resources of the set: the paths of the originals in order, with the
+// contents.
 func (p *published) state(t testing.TB, l *library) string {
 	t.Helper()
 	if !p.Ready() {
@@ -204,7 +205,7 @@ func awaitHealth(t testing.TB, p *published, want string) {
 	t.Fatalf("health: %s, want %s", got, want)
 }
 
-// TestOrigin publishes a Source, its changes, and what it is after a restart.
+// TestOrigin publishes a Source and its changes, also after a restart.
 func TestOrigin(t *testing.T) {
 	l := newLibrary(t)
 	for _, name := range []string{"a", "b", "c"} {
@@ -222,7 +223,7 @@ func TestOrigin(t *testing.T) {
 	p.await(t, l, "/b=changed /c=c /d=d")
 	p.stop()
 
-	// A Source that is away keeps nothing from being published that is known.
+	// If a Source is down, its known resources are still published.
 	p = publish(t, l, copies, at, &scan.Options{})
 	p.await(t, l, "/b=changed /c=c /d=d")
 	awaitHealth(t, p, "the Source "+l.URL+": ")
@@ -232,13 +233,13 @@ func TestOrigin(t *testing.T) {
 	awaitHealth(t, p, "<nil>")
 	p.stop()
 
-	// Another base gives all copies new URIs, and nothing is copied again.
+	// With another base, all copies get new URIs, and nothing is copied again.
 	reads := l.requests()
 	p = publish(t, l, "https://elsewhere.example.org/", at, &scan.Options{})
 	p.await(t, l, "/b=changed /c=c /d=d /e=e")
 	p.stop()
 
-	// The set is another one, and only its types are lost.
+	// With a new set, only the types are lost.
 	for _, name := range []string{"set.db", "set.db-wal", "set.db-shm"} {
 		os.Remove(filepath.Join(at, name))
 	}
@@ -269,7 +270,7 @@ func TestOriginIncomplete(t *testing.T) {
 	p.await(t, l, "/a=a /b=b /c=c")
 	awaitHealth(t, p, "<nil>")
 
-	// Later, what fails is named, and the rest goes on.
+	// Later, failures are named, and the rest continues.
 	l.fail("/d", true)
 	l.put(t, "/d", "d")
 	l.put(t, "/e", "e")

@@ -156,8 +156,8 @@ http {
 	return ""
 }
 
-// load asks address again and again over connections for a while, and returns the
-// rate and how long the slowest hundredth took.
+// load asks address again and again over connections for a while, and returns the rate
+// and the 99th percentile of the times.
 func load(b *testing.B, address string, connections int, span time.Duration) (perSecond float64, p99 time.Duration) {
 	b.Helper()
 	var (
@@ -205,9 +205,8 @@ func load(b *testing.B, address string, connections int, span time.Duration) (pe
 	return float64(len(all)) / time.Since(began).Seconds(), all[len(all)*99/100]
 }
 
-// BenchmarkProxy compares the sidecar with a bare tuned ReverseProxy and, where it
-// is installed, with nginx, in rounds that take turns. Each number of iterations is
-// a round.
+// BenchmarkProxy compares the sidecar with a bare tuned ReverseProxy and, where it is
+// installed, with nginx, in alternating rounds. Each iteration is a round.
 func BenchmarkProxy(b *testing.B) {
 	upstream, _ := start(b, "upstream", "")
 	addresses := map[string]string{}
@@ -247,8 +246,7 @@ func median(values []float64) float64 {
 	return values[len(values)/2]
 }
 
-// BenchmarkIdle measures what an idle connection costs a process, beyond a bare
-// ReverseProxy.
+// BenchmarkIdle measures the cost of an idle connection, beyond a bare ReverseProxy.
 func BenchmarkIdle(b *testing.B) {
 	const connections = 2000
 	upstream, _ := start(b, "upstream", "")

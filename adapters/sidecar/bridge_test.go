@@ -51,8 +51,8 @@ func fetch(t *testing.T, method, url string) (*http.Response, string) {
 	return res, string(body)
 }
 
-// TestHTMLLinkHandler: a handler sees the ResponseWriter of net/http, and its response is
-// that of net/http except for the links.
+// TestHTMLLinkHandler: a handler sees the ResponseWriter of net/http, and its response
+// equals that of net/http except for the links.
 func TestHTMLLinkHandler(t *testing.T) {
 	const page = "<head></head>text"
 	for _, tt := range []struct {
@@ -107,7 +107,8 @@ func TestHTMLLinkHandler(t *testing.T) {
 	}
 }
 
-// TestHTMLLinkHead: net/http does not count the page that a handler writes for a HEAD.
+// TestHTMLLinkHead: net/http does not measure the page that a handler writes for a
+// HEAD.
 func TestHTMLLinkHead(t *testing.T) {
 	server := linkingServer(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "<head></head>") }, nil)
 	if res, _ := fetch(t, "HEAD", server.URL+"/a"); res.ContentLength >= 0 || res.Header.Get("Accept-Ranges") != "none" {
@@ -115,7 +116,7 @@ func TestHTMLLinkHead(t *testing.T) {
 	}
 }
 
-// TestHTMLLinkStraight: a connection that becomes something else is that of the server.
+// TestHTMLLinkStraight: an upgraded connection is passed through to the server.
 func TestHTMLLinkStraight(t *testing.T) {
 	server := linkingServer(t, func(w http.ResponseWriter, r *http.Request) {
 		conn, _, err := w.(http.Hijacker).Hijack()
@@ -289,7 +290,8 @@ func TestHTMLLinkHintsAndTrailers(t *testing.T) {
 	}
 }
 
-// TestHTMLLinkFlush: what a handler has flushed is with the client, header included.
+// TestHTMLLinkFlush: the client has everything that a handler has flushed, including
+// the header.
 func TestHTMLLinkFlush(t *testing.T) {
 	more := make(chan bool)
 	server := linkingServer(t, func(w http.ResponseWriter, r *http.Request) {

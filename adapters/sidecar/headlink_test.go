@@ -45,8 +45,8 @@ func linkingSite(t testing.TB, src *rshttp.Source, upstream string, transport ht
 	return sidecar.Wrap(proxy, src, &sidecar.Options{HTMLLink: true})
 }
 
-// linkingSites are websites that src wraps and inserts links into: the handler itself, and
-// a proxy whose upstream the handler is.
+// linkingSites are websites that src wraps and inserts links into: a handler, and a proxy
+// whose upstream is that handler.
 var linkingSites = map[string]func(t testing.TB, src *rshttp.Source, site http.Handler) http.Handler{
 	"handler": func(_ testing.TB, src *rshttp.Source, site http.Handler) http.Handler {
 		return sidecar.Wrap(site, src, &sidecar.Options{HTMLLink: true})
@@ -58,7 +58,8 @@ var linkingSites = map[string]func(t testing.TB, src *rshttp.Source, site http.H
 	},
 }
 
-// pages are HTML pages; a caret marks where links go, and is not part of the page.
+// pages are HTML pages; a caret marks the place of the links, and is not part of the
+// page.
 var pages = []struct{ name, contentType, page string }{
 	{"plain", "text/html; charset=utf-8", "<!DOCTYPE html>\n<html lang=en>\n<head>^\n<title>A</title></head><body>x</body></html>"},
 	{"attributes of head", "text/html; charset=utf-8", `<html><HEAD profile="a>b" data-x='<head>'>^<title>A</title>`},
@@ -89,8 +90,8 @@ var pages = []struct{ name, contentType, page string }{
 	{"no type", "", "\x00<head></head>"},
 }
 
-// TestHTMLLink: whatever the chunks in which a page comes, the links are where they
-// belong, and without them the page is what it was.
+// TestHTMLLink: for all divisions of a page into chunks, the links are in the right
+// place, and the page is otherwise unchanged.
 func TestHTMLLink(t *testing.T) {
 	src := newSource(t)
 	for _, tt := range pages {
@@ -178,7 +179,7 @@ func chunkings(n int) func(func([]int) bool) {
 
 type chunkServer func(t testing.TB, src *rshttp.Source, contentType string, zipped bool, body []byte, chunks []int) *http.Response
 
-// handleChunks has a handler send body in chunks.
+// handleChunks makes a handler send body in chunks.
 func handleChunks(t testing.TB, src *rshttp.Source, contentType string, zipped bool, body []byte, chunks []int) *http.Response {
 	t.Helper()
 	site := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -205,7 +206,7 @@ func handleChunks(t testing.TB, src *rshttp.Source, contentType string, zipped b
 	return rec.Result()
 }
 
-// serveChunks has an upstream of a proxy send body in chunks.
+// serveChunks makes an upstream of a proxy send body in chunks.
 func serveChunks(t testing.TB, src *rshttp.Source, contentType string, zipped bool, body []byte, chunks []int) *http.Response {
 	t.Helper()
 	transport := roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -251,8 +252,7 @@ func raw(res *http.Response) []byte {
 	return b
 }
 
-// content returns the page in res, and fails if its length is not what the header
-// says.
+// content returns the page in res, and fails if its length does not match the header.
 func content(t testing.TB, res *http.Response) string {
 	t.Helper()
 	b := raw(res)

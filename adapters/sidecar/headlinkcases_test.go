@@ -15,8 +15,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
-// TestHTMLLinkHeaders: the header of a page with links is true, and a page that
-// must not be changed is not.
+// TestHTMLLinkHeaders: a page with links has a correct header, and a page that must not
+// be changed passes unchanged.
 func TestHTMLLinkHeaders(t *testing.T) {
 	t.Run("handler", func(t *testing.T) { testHTMLLinkHeaders(t, linkingSites["handler"]) })
 	t.Run("proxy", func(t *testing.T) {
@@ -104,7 +104,8 @@ func testHTMLLinkHeaders(t *testing.T, linking func(testing.TB, *rshttp.Source, 
 	}
 }
 
-// TestHTMLLinkBrokenOff: a page that breaks off is broken off, compressed or not.
+// TestHTMLLinkBrokenOff: if a page is aborted, compressed or not, the response is
+// aborted as well.
 func TestHTMLLinkBrokenOff(t *testing.T) {
 	for name, linking := range linkingSites {
 		t.Run(name, func(t *testing.T) { testHTMLLinkBrokenOff(t, linking) })
@@ -204,7 +205,7 @@ func TestHTMLLinkRangeWithBody(t *testing.T) {
 	}
 }
 
-// TestHTMLLinkStreams: the beginning of a page that arrives slowly is not kept back.
+// TestHTMLLinkStreams: the beginning of a page that arrives slowly is not held back.
 func TestHTMLLinkStreams(t *testing.T) {
 	for name, linking := range linkingSites {
 		t.Run(name, func(t *testing.T) { testHTMLLinkStreams(t, linking) })

@@ -136,8 +136,8 @@ func TestUpstreams(t *testing.T) {
 	}
 }
 
-// TestUpstreamFails: an upstream that does not answer is 502 or 504, and the links
-// of the Source are not lost behind informational responses.
+// TestUpstreamFails: an upstream that does not answer leads to 502 or 504, and
+// informational responses do not remove the links of the Source.
 func TestUpstreamFails(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -206,7 +206,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// TestInvalidStatus: a status that HTTP does not have is 502, and no panic.
+// TestInvalidStatus: a status that HTTP does not have leads to 502, and not to a panic.
 func TestInvalidStatus(t *testing.T) {
 	for _, status := range []string{"000", "001", "099"} {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -235,8 +235,8 @@ func TestInvalidStatus(t *testing.T) {
 	}
 }
 
-// TestLinkOfResource: the link to the Capability List is on answers that have the resource, or say
-// that it has not changed, and on no others. Links that the website sends pass.
+// TestLinkOfResource: only responses with the resource, or responses that it has not changed, link
+// to the Capability List. Links that the website sends pass.
 func TestLinkOfResource(t *testing.T) {
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status, _ := strconv.Atoi(r.URL.Query().Get("status"))
@@ -286,7 +286,7 @@ func TestWrapWriter(t *testing.T) {
 	}
 }
 
-// TestWrites: a write that succeeded is reported with the URLs that it names.
+// TestWrites: a successful write is reported with the URLs that it names.
 func TestWrites(t *testing.T) {
 	var mu sync.Mutex
 	var got []string

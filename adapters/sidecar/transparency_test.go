@@ -21,17 +21,16 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// An exchange is a request, as it goes over the wire, and why its response may
-// differ from that of the website itself.
+// An exchange is a request, as sent over the wire, and the reason why its response may
+// differ from the website's own.
 type exchange struct {
 	name    string
 	request string
 	differs string // why; empty if it must not
 }
 
-// TestTransparency sends the same bytes to a website and to a proxy in front of it,
-// and compares what comes back: informational responses, status, header, body and
-// trailers.
+// TestTransparency sends the same bytes to a website and to a proxy in front of it, and
+// compares the responses: informational responses, status, header, body and trailers.
 func TestTransparency(t *testing.T) {
 	site := httptest.NewUnstartedServer(http.HandlerFunc(website))
 	site.Config.DisableGeneralOptionsHandler = true
@@ -85,7 +84,7 @@ func startProxy(t testing.TB, upstream string) string {
 	return server.Listener.Addr().String()
 }
 
-// An answered exchange.
+// A response is the response of an exchange.
 type response struct {
 	informational []string
 	status        int
@@ -112,8 +111,8 @@ func (r *response) String() string {
 	return b.String()
 }
 
-// answer sends a request and reads the response. Date differs by nature, and
-// Connection is of the connection.
+// answer sends a request and reads the response. It leaves out Date, which always
+// differs, and Connection, which is about a single connection.
 func answer(t testing.TB, address, request string) *response {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -158,7 +157,7 @@ func get(target string, headers ...string) string {
 	return "GET " + target + " HTTP/1.1\r\nHost: site.example\r\n" + strings.Join(append(headers, ""), "\r\n") + "\r\n"
 }
 
-// methodsAndPaths crosses methods with targets that proxies like to tidy up.
+// methodsAndPaths combines methods with targets that proxies tend to normalize.
 func methodsAndPaths() (out []exchange) {
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND", "M-SEARCH", "QUERY"} {
 		for _, target := range []string{"/echo", "/echo/../echo/./a", "//echo", "/echo//a/", "/echo/a%2Fb%2f%41", "/echo/%7Euser/~user", "/echo?a=b;c&d=%zz&e+f=%20+", "/echo?", "/echo/é|\"<>^`{}", "/echo/;p=1,2:@!$'()*", "/echo#fragment"} {
@@ -251,7 +250,7 @@ func bodies() (out []exchange) {
 	)
 }
 
-// website is what a CMS might do.
+// website behaves as a CMS might.
 func website(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	h := w.Header()
@@ -333,7 +332,8 @@ func website(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// forwardedOf returns the header of r without what a proxy is expected to add.
+// forwardedOf returns the header of r without the fields that a proxy is expected to
+// add.
 func forwardedOf(r *http.Request) http.Header {
 	h := r.Header.Clone()
 	if h.Get("X-Forwarded-For") == "127.0.0.1" {
@@ -373,8 +373,7 @@ func upgrade(w http.ResponseWriter) {
 	_ = rw.Flush()
 }
 
-// odd are responses as no Go server would write them, by the path that asks for
-// them.
+// odd are responses that no Go server would write, by the path that requests them.
 var odd = map[string]struct{ response, differs string }{
 	"/reason":    {"HTTP/1.1 200 Everything Fine\r\nContent-Length: 2\r\n\r\nok", ""},
 	"/1.0":       {"HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nuntil the end", ""},

@@ -23,20 +23,19 @@ import (
 )
 
 const (
-	// urlsVariable says how many URLs the benchmarks scan.
+	// urlsVariable names the variable with the number of URLs that the benchmarks scan.
 	urlsVariable = "RESOURCESYNC_BENCH_URLS"
 
-	// maxRequested is how many pages a benchmark requests.
+	// maxRequested is the number of pages that a benchmark requests.
 	maxRequested = 20_000
 
-	// maxMemory is how much memory, in MiB, a process may need to scan any
-	// number of URLs.
+	// maxMemory is the maximum memory, in MiB, for a scan of any number of URLs.
 	maxMemory = 200
 )
 
 // BenchmarkScan scans a generated website for the first time, and again when nothing
 // has changed, which requests only its sitemaps. The website is a process of its own,
-// so the peak memory is that of the scanner and its store.
+// so the peak memory includes only the scanner and its store.
 func BenchmarkScan(b *testing.B) {
 	n := 20_000
 	if text := os.Getenv(urlsVariable); text != "" {
@@ -104,7 +103,7 @@ func benchScan(b *testing.B, verify sitemap.Verify, n int) {
 	b.ReportMetric(peak, "peak-MiB")
 }
 
-// peakMemory returns the peak memory of this process in MiB; 0 where the system does
+// peakMemory returns the peak memory of this process in MiB, or 0 if the system does
 // not report it.
 func peakMemory(b *testing.B) float64 {
 	status, err := os.ReadFile("/proc/self/status")
@@ -120,7 +119,7 @@ func peakMemory(b *testing.B) float64 {
 }
 
 // startGenerator starts a process that serves a website of n pages. requests returns
-// how many requests it has answered since the last call.
+// the number of requests that it has answered since the last call.
 func startGenerator(b *testing.B, n int) (address string, requests func() int) {
 	generator := exec.Command(os.Args[0])
 	generator.Env = append(os.Environ(), generatorVariable+"="+strconv.Itoa(n))

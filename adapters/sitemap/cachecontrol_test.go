@@ -32,7 +32,7 @@ func TestCacheControl(t *testing.T) {
 					}
 				}
 
-				// Another setting counts for pages that have not changed.
+				// Another setting also applies to pages that have not changed.
 				h.site = h.another(t, sitemap.Options{Sitemaps: []string{"/s.xml"}, RespectCacheControl: !respect})
 				if want = []string{"/a", "/b"}; uncacheable && !respect {
 					want = want[1:]

@@ -23,7 +23,8 @@ func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // TestRefusalsDecay has a website that refuses strangers one page after another. If that takes
-// days, each is a page that became private. Within an hour, the website distrusts the headers.
+// days, each page counts as having become private. Within an hour, the website counts as
+// distrusting the headers.
 func TestRefusalsDecay(t *testing.T) {
 	const pages, most = 40, 5
 	for name, tt := range map[string]struct {

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// generatorVariable makes the test binary a website of that many pages.
+	// generatorVariable makes the test binary a website with that number of pages.
 	generatorVariable = "RESOURCESYNC_TEST_GENERATOR"
 
 	// perSitemap is the number of URLs that the protocol allows in a sitemap.
@@ -27,7 +27,7 @@ const (
 	countPath = "/-/requests"
 )
 
-// children returns how many sitemaps name n pages.
+// children returns the number of sitemaps for n pages.
 func children(n int) int { return (n + perSitemap - 1) / perSitemap }
 
 func TestMain(m *testing.M) {

@@ -11,8 +11,8 @@ import (
 )
 
 // TestWithdrawalsAreGuarded has pages that leave the lists because of the program and not of the
-// website: the rules of a new version, or another setting. The lists lose them at once. The deletions
-// of many are held, and never published if the pages come back; those of few are published.
+// website: a new version has other rules, or a setting changes. They leave the lists at once. Many
+// deletions are held, and never published if the pages come back; a few deletions are published.
 func TestWithdrawalsAreGuarded(t *testing.T) {
 	const pages = 20
 	long := `<html><head><style>` + strings.Repeat("a{}\n", 1_100_000) + `</style></head><body>`
@@ -21,7 +21,7 @@ func TestWithdrawalsAreGuarded(t *testing.T) {
 		page   http.HandlerFunc // one that is withdrawn
 		after  sitemap.Options
 	}{
-		// A former version has read less of the head. The website would answer 304.
+		// An earlier version read less of the head. The website would answer 304.
 		"upgrade":       {"head longer than 4 MiB", page(long, `Etag: "1"`), sitemap.Options{}},
 		"Cache-Control": {"Cache-Control", page("a", `Etag: "1"`, "Cache-Control: private"), sitemap.Options{RespectCacheControl: true}},
 	} {

@@ -165,14 +165,14 @@ func (h *harness) open(ctx context.Context, purpose string) (scan.Stored, error)
 	return h.store.Set(ctx, purpose+" "+cmp.Or(h.beside, "pages"), nil)
 }
 
-// another returns another Site with the same set, as another process has.
+// another returns another Site with the same set, as another process would open it.
 func (h *harness) another(t testing.TB, o sitemap.Options) *sitemap.Site {
 	t.Helper()
 	o.Folder, o.Logger = t.TempDir(), cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return h.bound(t, o)
 }
 
-// scan scans and returns what is listed: paths, sorted.
+// scan scans and returns the listed paths, sorted.
 func (h *harness) scan(t testing.TB) ([]string, error) {
 	t.Helper()
 	_, err := h.set.Scan(t.Context(), h.site.Resources(t.Context()))

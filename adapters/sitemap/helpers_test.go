@@ -11,7 +11,7 @@ type zero struct{}
 
 func (zero) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// zeros returns 100 MB of zeros, compressed, behind the beginning of a sitemap.
+// zeros returns 100 MB of zeros, compressed, after the beginning of a sitemap.
 func zeros(t testing.TB) []byte {
 	var b bytes.Buffer
 	zw := gzip.NewWriter(&b)

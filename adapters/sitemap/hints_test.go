@@ -18,8 +18,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
-// TestHints: a hint has listed pages looked at, and a scan called for; what is
-// recent is found; nobody can list what no sitemap names.
+// TestHints: after a hint, listed pages are checked and a scan is requested. New pages
+// are found, but clients cannot list pages that no sitemap names.
 func TestHints(t *testing.T) {
 	h := newHarness(t, sitemap.Options{Sitemaps: []string{"/s.xml"}, Recent: []string{"/recent.json"}, Revisit: -1})
 	h.serve("/s.xml", page(urlset("/a", "/b")))
@@ -45,8 +45,8 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// TestRevisit: pages are visited in turn, withheld ones too, and it goes on where
-// it was.
+// TestRevisit: pages are visited in turn, including withheld ones, and visits continue
+// after a restart.
 func TestRevisit(t *testing.T) {
 	h := newHarness(t, sitemap.Options{Sitemaps: []string{"/s.xml"}, Revisit: 500})
 	h.serve("/s.xml", page(urlset("/a", "/b", "/hidden")))
@@ -63,8 +63,8 @@ func TestRevisit(t *testing.T) {
 	}
 }
 
-// TestSameTime: a page that changes twice within the grain of its lastmod is looked at
-// again.
+// TestSameTime: a page that changes twice within the precision of its lastmod is
+// checked again.
 func TestSameTime(t *testing.T) {
 	now := time.Now().UTC()
 	for _, lastmod := range []string{now.Format(time.RFC3339), now.Format(time.DateOnly)} {
@@ -89,8 +89,8 @@ func TestSameTime(t *testing.T) {
 	}
 }
 
-// TestExcluded: pages that the host excludes from now on leave the list at once, and
-// neither visits nor hints bring them back.
+// TestExcluded: pages that the host newly excludes leave the list at once, and neither
+// visits nor hints bring them back.
 func TestExcluded(t *testing.T) {
 	var mu sync.Mutex
 	excluded := false
@@ -123,7 +123,7 @@ func TestExcluded(t *testing.T) {
 	}
 }
 
-// TestHintsBeyondTheBudget: clients that write all the time delay a scan, and do not
+// TestHintsBeyondTheBudget: clients that write all the time delay a scan, but do not
 // prevent it.
 func TestHintsBeyondTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -170,8 +170,8 @@ func (noPages) Known(_ context.Context, keys []string) ([]resourcesync.Resource,
 	return make([]resourcesync.Resource, len(keys)), nil
 }
 
-// TestRecentUnverified: if no page is requested, the time in a list of recent changes stays that
-// of the page, although its sitemap has none or an earlier one. A later one in the sitemap counts.
+// TestRecentUnverified: if no page is requested, a page keeps the time from a list of recent
+// changes, although its sitemap has none or an earlier one. A later time in the sitemap counts.
 func TestRecentUnverified(t *testing.T) {
 	for name, lastmod := range map[string]string{"no lastmod": "", "an earlier lastmod": " 2025-12-31"} {
 		t.Run(name, func(t *testing.T) {

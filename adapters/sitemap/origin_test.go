@@ -21,7 +21,7 @@ func (h *harness) into(t testing.TB, site *sitemap.Site, o *scan.Options) *scan.
 	return set
 }
 
-// TestProgress counts what a scan lists and what it cannot list.
+// TestProgress counts the pages that a scan lists and those that it cannot list.
 func TestProgress(t *testing.T) {
 	h := newHarness(t, sitemap.Options{Sitemaps: []string{"/s.xml"}})
 	h.serve("/s.xml", page(urlset("/a", "/b", "/private", "/fails", "https://other.example/c")))
@@ -44,8 +44,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestIdentity fills a set that an earlier version has recorded, and refuses that of another
-// website.
+// TestIdentity fills a set that an earlier version has recorded, and refuses the set of
+// another website.
 func TestIdentity(t *testing.T) {
 	h := newHarness(t, sitemap.Options{Sitemaps: []string{"/s.xml"}})
 	h.serve("/s.xml", page(urlset("/a")))
@@ -80,7 +80,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestUnbound has no set yet.
+// TestUnbound: a Site without a set returns errors.
 func TestUnbound(t *testing.T) {
 	site, err := sitemap.New(base, nil)
 	if err != nil {

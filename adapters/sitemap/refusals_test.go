@@ -16,7 +16,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
-// A refusing website refuses strangers all of its pages while it is closed.
+// A refusing website refuses all pages to strangers while it is closed.
 type refusing struct {
 	*harness
 	closed atomic.Bool
@@ -87,7 +87,7 @@ func (p *process) isHidden() bool {
 	return errors.Is(p.set.Health(context.Background()), scan.ErrHidden) && errors.Is(err, resourcesync.ErrNotReady)
 }
 
-// confirm confirms as another process does that has no Site.
+// confirm confirms the refusals as a process without a Site does.
 func (h *refusing) confirm(t *testing.T) (hidden bool) {
 	t.Helper()
 	withheld, err := h.open(t.Context(), "withheld")
@@ -105,9 +105,9 @@ func (h *refusing) published(t *testing.T) bool {
 	return len(h.listed(t)) == 0 && h.deletions(t) == refusingPages
 }
 
-// TestConfirmRefusals has a website that begins to refuse strangers all pages. The set is hidden
-// until that is confirmed, also by the next process. Then all deletions are published, and a few
-// further ones are held again.
+// TestConfirmRefusals has a website that begins to refuse all pages to strangers. The set is
+// hidden until the refusals are confirmed, also by the next process. Then all deletions are
+// published, and a few further ones are held again.
 func TestConfirmRefusals(t *testing.T) {
 	for name, tt := range map[string]struct {
 		revisit float64 // pages per second
@@ -168,8 +168,8 @@ func TestConfirmRefusals(t *testing.T) {
 	}
 }
 
-// TestConfirmedBetweenProcesses has a process that finds a part of the refused pages after a
-// confirmation, and another one that finds the rest. The confirmation covers the deletions of all.
+// TestConfirmedBetweenProcesses: one process finds some of the refused pages after a confirmation,
+// and another process finds the rest. The confirmation covers all deletions.
 func TestConfirmedBetweenProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRefusing(t)
@@ -184,7 +184,7 @@ func TestConfirmedBetweenProcesses(t *testing.T) {
 	})
 }
 
-// TestHiddenByAnother has two processes. One finds out that the set must be hidden, and the other
+// TestHiddenByAnother has two processes. One discovers that the set must be hidden, and the other
 // follows it, also when the website answers again.
 func TestHiddenByAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

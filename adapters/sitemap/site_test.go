@@ -14,8 +14,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// TestScan: what sitemaps name is listed with what a GET says about it; an unchanged
-// scan asks for the sitemaps alone, and of a changed page for that page.
+// TestScan: the pages in sitemaps are listed with the metadata of a GET. A scan without
+// changes requests only the sitemaps, and after a change of a page also that page.
 func TestScan(t *testing.T) {
 	h := newHarness(t, sitemap.Options{})
 	h.serve("/robots.txt", page("User-agent: *\nDisallow:\nsitemap: https://example.org/index.xml # ours\nSitemap: https://cdn.example/s.xml\n"))
@@ -65,9 +65,9 @@ func TestScan(t *testing.T) {
 	h.mustScan(t, "/", "/file.pdf")
 }
 
-// TestPrivacy: only what anybody can have is listed; what no longer qualifies is
-// withdrawn at once, what cannot be asked for stays, and what was withheld is not
-// asked for again unless its lastmod moves.
+// TestPrivacy: only public pages are listed. Pages that no longer qualify are withdrawn
+// at once, pages that cannot be requested stay, and withheld pages are requested again
+// only if their lastmod changes.
 func TestPrivacy(t *testing.T) {
 	needs.Time(t)
 	for name, tt := range map[string]struct {
@@ -159,8 +159,8 @@ func TestPrivacy(t *testing.T) {
 	}
 }
 
-// TestUnreadable: when sitemaps cannot be read, or lie, a scan fails and everything
-// stays.
+// TestUnreadable: if sitemaps are unreadable or wrong, a scan fails and all resources
+// stay.
 func TestUnreadable(t *testing.T) {
 	bomb := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/gzip")
@@ -206,7 +206,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestDiscovery: where sitemaps are looked for.
+// TestDiscovery checks the places in which sitemaps are looked for.
 func TestDiscovery(t *testing.T) {
 	for name, tt := range map[string]struct {
 		pages map[string]http.HandlerFunc
@@ -231,7 +231,7 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
-// TestVerify: head asks for headers alone, none for nothing.
+// TestVerify: "head" requests only headers, and "none" requests nothing.
 func TestVerify(t *testing.T) {
 	for verify, want := range map[sitemap.Verify]struct{ listed, asked []string }{
 		sitemap.VerifyHead: {[]string{"/a"}, []string{"GET /s.xml", "HEAD /", "HEAD /a", "HEAD /private"}},
@@ -248,7 +248,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// utf16 encodes an ASCII text in UTF-16, with the low byte first.
+// utf16 encodes an ASCII text in UTF-16, little-endian.
 func utf16(text string) string {
 	var b strings.Builder
 	for i := range len(text) {

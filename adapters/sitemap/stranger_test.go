@@ -20,8 +20,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// TestStrangerHeaders has every request say that it was forwarded for a stranger, also those for
-// packages.
+// TestStrangerHeaders: every request states that it was forwarded for a stranger, including
+// requests for packages.
 func TestStrangerHeaders(t *testing.T) {
 	for name, tt := range map[string]struct {
 		as   sitemap.Stranger
@@ -72,9 +72,9 @@ func TestStrangerHeaders(t *testing.T) {
 	}
 }
 
-// TestManyRefused has a website that begins to refuse strangers most of its pages, and not requests
-// without their headers. A few pages leave the list; for more, nothing is shown until it answers
-// again. Overload and failures mean nothing.
+// TestManyRefused has a website that begins to refuse most pages to strangers, but not to requests
+// without the headers. A few pages leave the list; if there are more, the set is hidden until the
+// website answers again. Overload and failures do not count.
 func TestManyRefused(t *testing.T) {
 	const pages = 40
 	for name, tt := range map[string]struct {
@@ -143,7 +143,8 @@ func TestManyRefused(t *testing.T) {
 				t.Errorf("the content of a package: %v", err)
 			}
 
-			// Another process finds out at its start, and shows the set when the website answers.
+			// Another process discovers this at its start, and shows the set when the website
+			// answers.
 			other := h.another(t, sitemap.Options{Sitemaps: []string{"/s.xml"}, Revisit: -1, MaxRefuse: 0.15})
 			go other.Run(t.Context())
 			for deadline := time.Now().Add(needs.Patience); other.Hidden() == nil; time.Sleep(time.Millisecond) {
@@ -155,9 +156,9 @@ func TestManyRefused(t *testing.T) {
 	}
 }
 
-// TestRefusedMeanwhile has a website that begins to refuse strangers pages while all are visited in
-// turn and scans run. A single page leaves the list, and its deletion is published. If many follow,
-// no further deletion ever is.
+// TestRefusedMeanwhile has a website that begins to refuse pages to strangers while all pages are
+// visited in turn and scans run. A single page leaves the list, and its deletion is published. If
+// many follow, no further deletion ever is.
 func TestRefusedMeanwhile(t *testing.T) {
 	const pages = 300
 	for name, tt := range map[string]struct {
@@ -189,7 +190,8 @@ func TestRefusedMeanwhile(t *testing.T) {
 			h.serve("/s.xml", page(urlset(all...)))
 			h.mustScan(t, all...)
 			go h.site.Run(t.Context())
-			// scanUntil scans until a condition is true, and never publishes more deletions than most.
+			// scanUntil scans until done returns true. It fails if a scan publishes more than most
+			// deletions.
 			scanUntil := func(most int, done func(deleted int, err error) bool) {
 				t.Helper()
 				for deadline := time.Now().Add(needs.Patience); ; time.Sleep(10 * time.Millisecond) {
@@ -224,8 +226,8 @@ func TestRefusedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestSampleOfMany has a set of so many pages that a sample reads only parts of it. A bounded number
-// of requests shows how many the website refuses strangers, wherever they are.
+// TestSampleOfMany has a set of so many pages that a sample reads only parts of it. A bounded
+// number of requests shows how many pages the website refuses to strangers, wherever they are.
 func TestSampleOfMany(t *testing.T) {
 	needs.Time(t)
 	const pages = 130_000
@@ -283,9 +285,9 @@ func TestSampleOfMany(t *testing.T) {
 	}
 }
 
-// TestSampleOfFailures has a website that begins to refuse strangers a page, and fails to answer for
-// all others: it is not known whether they are refused, too, so the page leaves the list, and its
-// deletion waits.
+// TestSampleOfFailures has a website that begins to refuse a page to strangers, and fails to answer
+// for all others: it is unknown whether these are refused, too, so the page leaves the list, and
+// its deletion waits.
 func TestSampleOfFailures(t *testing.T) {
 	h := newHarness(t, sitemap.Options{Sitemaps: []string{"/s.xml"}, Revisit: -1})
 	var refuse, fail atomic.Bool

@@ -13,7 +13,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// deletions returns how many deletions are in the journal of what is listed.
+// deletions returns the number of deletions in the journal.
 func (h *harness) deletions(t testing.TB) (n int) {
 	t.Helper()
 	for c, err := range h.set.Changes(t.Context(), resourcesync.Interval{}) {
@@ -27,8 +27,8 @@ func (h *harness) deletions(t testing.TB) (n int) {
 	return n
 }
 
-// TestMisfire: when many pages ask for a login all of a sudden, they leave the list at
-// once. Their deletions are held, and never published if they come back.
+// TestMisfire: if many pages suddenly require a login, they leave the list at once.
+// Their deletions are held, and never published if they come back.
 func TestMisfire(t *testing.T) {
 	const pages, private = 100, 60
 	var all []string

@@ -82,7 +82,7 @@ var begin = time.Now().Add(-time.Hour)
 func old(path string) modified { return modified{path, begin} }
 func now(path string) modified { return modified{path, time.Now()} }
 
-// posts answers with posts.
+// posts responds with posts.
 func (w *wordPress) posts(posts ...modified) http.HandlerFunc {
 	var items []string
 	for _, p := range posts {
@@ -108,7 +108,8 @@ func (w *wordPress) checked(t *testing.T) (pages []string) {
 // lines returns the number of lines of the log with a text.
 func (w *wordPress) lines(text string) int { return strings.Count(w.log.String(), text) }
 
-// TestWordPress has the pages of modified posts checked, wherever the interface is, and no others.
+// TestWordPress: the pages of modified posts are checked, and no others, for each place of the
+// interface.
 func TestWordPress(t *testing.T) {
 	for _, root := range []string{wpJSON, "http://example.org/wp-json", base + "?rest_route=/", base + "index.php?rest_route=/", "/blog/wp-json/"} {
 		t.Run(root, func(t *testing.T) {
@@ -135,7 +136,7 @@ func TestWordPress(t *testing.T) {
 	}
 }
 
-// TestWordPressNotAsked has sites whose interface is not asked.
+// TestWordPressNotAsked has sites whose interface is not requested.
 func TestWordPressNotAsked(t *testing.T) {
 	for name, o := range map[string]sitemap.Options{
 		"switched off":         {NoREST: true},
@@ -154,8 +155,8 @@ func TestWordPressNotAsked(t *testing.T) {
 	}
 }
 
-// TestWordPressFails has interfaces that fail in some way. The log says so once, not at each scan,
-// and the scan succeeds.
+// TestWordPressFails has interfaces that fail in some way. The log reports it once, not at each
+// scan, and the scan succeeds.
 func TestWordPressFails(t *testing.T) {
 	needs.Time(t)
 	endless := func(w http.ResponseWriter, r *http.Request) {
@@ -230,7 +231,7 @@ func TestWordPressFails(t *testing.T) {
 	}
 }
 
-// restarted returns the site as a process has it that begins later.
+// restarted returns the site as a later process would open it.
 func (w *wordPress) restarted(t *testing.T) *sitemap.Site {
 	t.Helper()
 	return w.bound(t, sitemap.Options{
@@ -238,7 +239,7 @@ func (w *wordPress) restarted(t *testing.T) *sitemap.Site {
 	})
 }
 
-// TestWordPressElsewhere has a site that announces the interface of another host.
+// TestWordPressElsewhere has a site that announces an interface on another host.
 func TestWordPressElsewhere(t *testing.T) {
 	w := newWordPress(t, "https://other.example/wp-json/", sitemap.Options{})
 	w.mustScan(t, "/a", "/b")
@@ -301,7 +302,7 @@ func TestWordPressRestart(t *testing.T) {
 	}
 }
 
-// TestWordPressWithheld has a page withheld that becomes public.
+// TestWordPressWithheld has a withheld page that becomes public.
 func TestWordPressWithheld(t *testing.T) {
 	w := newWordPress(t, wpJSON, sitemap.Options{})
 	w.serve("/s.xml", page(urlset("/a", "/b", "/c")))
@@ -414,7 +415,8 @@ func TestWordPressClock(t *testing.T) {
 	}
 }
 
-// TestWordPressHint has a write through a proxy read the modified posts before the next scan.
+// TestWordPressHint: after a write through a proxy, the modified posts are read before the
+// next scan.
 func TestWordPressHint(t *testing.T) {
 	w := newWordPress(t, wpJSON, sitemap.Options{})
 	w.serve(w.rest("posts", 1), w.posts(now("/a"), old("/b")))

@@ -13,8 +13,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/versions"
 )
 
-// A scan of a folder leaves copies of what it reads, and the version that a change
-// tells of can be opened when the file has another one.
+// A scan of a folder copies the files that it reads, so that the version of a change
+// can still be opened when the file has changed again.
 func Example() {
 	place, err := os.MkdirTemp("", "")
 	if err != nil {

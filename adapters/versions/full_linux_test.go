@@ -11,8 +11,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// TestPruneFullDisk holds that old copies go, and make room, on a disk on which
-// nothing can be written.
+// TestPruneFullDisk checks that old copies are removed, and free space, on a full disk.
 func TestPruneFullDisk(t *testing.T) {
 	disk := t.TempDir()
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=1m"); err != nil {

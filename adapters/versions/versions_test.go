@@ -63,7 +63,7 @@ func read(t testing.TB, s *Store, content string) (string, error) {
 	return string(b), nil
 }
 
-// files returns how many files there are in a folder and below.
+// files returns the number of files in a folder and its subfolders.
 func files(t testing.TB, path string) (n int) {
 	t.Helper()
 	must(t, filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
@@ -80,8 +80,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// TestKeep holds that what is kept is there, once, also for who comes later, and
-// that nothing else is.
+// TestKeep checks that exactly the kept copies exist, each once, also for later
+// callers.
 func TestKeep(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "versions")
 	s := open(t, path)
@@ -133,8 +133,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestPrune holds that copies go when nothing that is offered needs them, and
-// that Since says so before.
+// TestPrune checks that copies are removed when no listed change needs them, and that
+// Since reports this before.
 func TestPrune(t *testing.T) {
 	path := t.TempDir()
 	s := open(t, path)
@@ -173,8 +173,8 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// TestCannotKeep holds that what cannot be kept is said to be, and leaves nothing
-// half-done.
+// TestCannotKeep checks that a failure to keep a version is reported, and leaves no
+// partial files.
 func TestCannotKeep(t *testing.T) {
 	path := t.TempDir()
 	s := open(t, path)
@@ -215,7 +215,7 @@ func TestConcurrent(t *testing.T) {
 	all.Wait()
 }
 
-// Link records its decisions: each change keeps the links that it has.
+// Link records its decisions: each change keeps its links.
 func TestLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const retain = 90 * 24 * time.Hour
