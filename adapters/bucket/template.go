@@ -6,13 +6,15 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/resourcesync-go/resourcesync/rsxml"
+	"github.com/resourcesync-go/resourcesync/internal/uritemplate"
 )
 
 // A template is the URI of the objects, divided at the name of the object.
 type template struct{ before, after string }
 
 const variable = "{key}"
+
+var errVariable = errors.New("write {key} once, in place of the name of the object, as in https://data.example.org/{key}")
 
 // CheckTemplate returns an error if New would refuse text as a template of URIs.
 func CheckTemplate(text string) error {
@@ -21,13 +23,22 @@ func CheckTemplate(text string) error {
 }
 
 func parseTemplate(text string) (template, error) {
-	before, after, found := strings.Cut(text, variable)
-	if !found || strings.ContainsAny(before+after, "{}") {
-		return template{}, fmt.Errorf("bucket: URI %q: write {key} once, in place of the name of the object, as in https://data.example.org/{key}", text)
+	parsed, err := uritemplate.Parse(text, func(v uritemplate.Variable) error {
+		if v.Name != "key" || v.Reserved {
+			return errVariable
+		}
+		return nil
+	})
+	if err == nil {
+		err = parsed.CheckURI()
 	}
-	if err := rsxml.CheckURI(before + "1" + after); err != nil {
-		return template{}, fmt.Errorf("bucket: URI %q: %w", text, err)
+	if err == nil && len(parsed.Variables) != 1 {
+		err = fmt.Errorf("URI template %q: %w", text, errVariable)
 	}
+	if err != nil {
+		return template{}, fmt.Errorf("bucket: %w", err)
+	}
+	before, after := parsed.Literals[0], parsed.Literals[1]
 	u, err := url.Parse(before + "1" + after)
 	switch {
 	case err != nil:
@@ -40,11 +51,12 @@ func parseTemplate(text string) (template, error) {
 	return template{before, after}, nil
 }
 
-// uri returns the URI of the object at key.
+// uri returns the URI of the object at key. Slashes stay; a plus sign is encoded, because some stores
+// read it as a space even in a path.
 func (t template) uri(key string) string {
 	b := make([]byte, 0, len(t.before)+len(key)+len(t.after)+8)
 	b = append(b, t.before...)
-	b = appendEscaped(b, key)
+	b = uritemplate.AppendEscaped(b, key, "/")
 	return string(append(b, t.after...))
 }
 
@@ -58,7 +70,7 @@ func (t template) isURI(uri, key string) bool {
 		return false
 	}
 	var buf [256]byte
-	return string(appendEscaped(buf[:0], key)) == rest
+	return string(uritemplate.AppendEscaped(buf[:0], key, "/")) == rest
 }
 
 // key returns the key of the object at uri, the inverse of uri.
@@ -70,20 +82,4 @@ func (t template) key(uri string) (string, error) {
 		return "", errors.New("it is not the URI of an object")
 	}
 	return key, nil
-}
-
-// appendEscaped appends key, percent-encoded except for unreserved characters (RFC 3986,
-// section 2.3) and slashes. Some stores read a plus sign as a space, even in a path.
-func appendEscaped(dst []byte, key string) []byte {
-	const hex = "0123456789ABCDEF"
-	for i := range len(key) {
-		c := key[i]
-		switch {
-		case 'a' <= c|0x20 && c|0x20 <= 'z', '0' <= c && c <= '9', c == '-', c == '.', c == '_', c == '~', c == '/':
-			dst = append(dst, c)
-		default:
-			dst = append(dst, '%', hex[c>>4], hex[c&15])
-		}
-	}
-	return dst
 }

@@ -12,7 +12,7 @@ import (
 func TestTemplate(t *testing.T) {
 	for _, wrong := range []string{
 		"", "https://example.org/", "https://example.org/{name}", "https://example.org/{key}/{key}", "{key}",
-		"ftp://example.org/{key}", "https://{key}", "https://u:p@example.org/{key}", "https://example.org/#{key}", "https://example.org/ü/{key}",
+		"ftp://example.org/{key}", "https://{key}", "https://u:p@example.org/{key}", "https://example.org/%{key}", "https://example.org/#{key}", "https://example.org/ü/{key}",
 	} {
 		if _, err := parseTemplate(wrong); err == nil || !strings.Contains(err.Error(), "bucket: URI") {
 			t.Errorf("%q: %v", wrong, err)
@@ -28,6 +28,9 @@ func TestTemplate(t *testing.T) {
 		}
 		if got := parsed.uri(c.key); got != c.uri || !parsed.isURI(c.uri, c.key) || parsed.isURI(c.uri, c.key+"x") || parsed.isURI("x"+c.uri, c.key) {
 			t.Errorf("%s of %q: %s, expected %s", c.template, c.key, got, c.uri)
+		}
+		if n := testing.AllocsPerRun(10, func() { parsed.isURI(c.uri, c.key) }); n != 0 {
+			t.Errorf("isURI takes %v allocations", n)
 		}
 	}
 }

@@ -43,6 +43,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/fetch"
+	"github.com/resourcesync-go/resourcesync/internal/uritemplate"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
@@ -208,7 +209,7 @@ func (r *Repository) request(arguments ...string) string {
 		if q != "" {
 			q += "&"
 		}
-		q += arguments[i] + "=" + escape(arguments[i+1])
+		q += arguments[i] + "=" + string(uritemplate.AppendEscaped(nil, arguments[i+1], ""))
 	}
 	u := *r.base
 	u.RawQuery = q

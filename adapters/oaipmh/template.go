@@ -3,71 +3,51 @@ package oaipmh
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 
-	"github.com/resourcesync-go/resourcesync/rsxml"
+	"github.com/resourcesync-go/resourcesync/internal/uritemplate"
 )
 
 // A template turns identifiers into URIs. Its syntax is simple and reserved expansion of
 // RFC 6570: {identifier} is percent-encoded, and {+identifier} keeps slashes and other
 // reserved characters. {local} and {+local} are the identifier without "oai:" and the
 // namespace that follows.
-type template struct {
-	literals  []string // one more than variables
-	variables []variable
-}
-
-type variable struct{ local, reserved bool }
+type template struct{ *uritemplate.Template }
 
 var errVariables = errors.New("the variables are {identifier}, {+identifier}, {local} and {+local}")
 
 func parseTemplate(text string) (*template, error) {
-	t := new(template)
-	rest := text
-	for {
-		literal, after, found := strings.Cut(rest, "{")
-		t.literals = append(t.literals, literal)
-		if !found {
-			break
+	t, err := uritemplate.Parse(text, func(v uritemplate.Variable) error {
+		if v.Name != "identifier" && v.Name != "local" {
+			return errVariables
 		}
-		name, after, found := strings.Cut(after, "}")
-		if !found {
-			return nil, fmt.Errorf("URI template %q has a { without a }", text)
-		}
-		name, reserved := strings.CutPrefix(name, "+")
-		if name != "identifier" && name != "local" {
-			return nil, fmt.Errorf("URI template %q: %w", text, errVariables)
-		}
-		t.variables = append(t.variables, variable{name == "local", reserved})
-		rest = after
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	if len(t.variables) == 0 {
+	if len(t.Variables) == 0 {
 		return nil, fmt.Errorf("URI template %q would give all records the same URI: %w", text, errVariables)
 	}
-	if err := rsxml.CheckURI(strings.Join(t.literals, "1")); err != nil {
-		return nil, fmt.Errorf("URI template %q: %w", text, err)
-	}
-	return t, nil
+	return &template{t}, t.CheckURI()
 }
 
 // expand returns the URI of a record.
 func (t *template) expand(identifier string) string {
-	var b strings.Builder
-	for i, v := range t.variables {
-		b.WriteString(t.literals[i])
+	uri := []byte(t.Literals[0])
+	for i, v := range t.Variables {
 		value := identifier
-		if v.local {
+		if v.Name == "local" {
 			value = local(identifier)
 		}
-		if v.reserved {
-			b.WriteString(escapeReserved(value))
+		if v.Reserved {
+			uri = appendReserved(uri, value)
 		} else {
-			b.WriteString(escape(value))
+			uri = uritemplate.AppendEscaped(uri, value, "")
 		}
+		uri = append(uri, t.Literals[i+1]...)
 	}
-	b.WriteString(t.literals[len(t.variables)])
-	return b.String()
+	return string(uri)
 }
 
 // local returns the part of an identifier after the namespace, if it has the form
@@ -81,23 +61,17 @@ func local(identifier string) string {
 	return identifier
 }
 
-// escape percent-encodes everything but unreserved characters.
-func escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
-
-// escapeReserved is escape that keeps reserved characters and percent-encodings.
-func escapeReserved(s string) string {
-	const reserved = ":/?#[]@!$&'()*+,;="
-	var b strings.Builder
-	for i := range len(s) {
-		c := s[i]
-		isEncoding := c == '%' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2])
-		if isEncoding || strings.IndexByte(reserved, c) >= 0 {
-			b.WriteByte(c)
-		} else {
-			b.WriteString(escape(s[i : i+1]))
+// appendReserved appends value to uri, percent-encoded except for reserved characters and
+// percent-encodings.
+func appendReserved(uri []byte, value string) []byte {
+	for i := range len(value) {
+		keep := ":/?#[]@!$&'()*+,;="
+		if i+2 < len(value) && isHex(value[i+1]) && isHex(value[i+2]) {
+			keep += "%"
 		}
+		uri = uritemplate.AppendEscaped(uri, value[i:i+1], keep)
 	}
-	return b.String()
+	return uri
 }
 
 func isHex(c byte) bool {

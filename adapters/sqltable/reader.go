@@ -14,6 +14,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/internal/uritemplate"
 )
 
 // A reader decodes resources from rows. All text of a resource becomes one string, its
@@ -117,8 +118,8 @@ func orderError[K string | []byte](key, last K) error {
 
 func (d *reader) appendURI(row rowdb.Row) {
 	t := d.rel.template
-	d.text = append(d.text, t.literals[0]...)
-	for i, v := range t.variables {
+	d.text = append(d.text, t.Literals[0]...)
+	for i, v := range t.Variables {
 		f := &d.rel.fields.values[i]
 		switch f.Kind {
 		case engine.Integer:
@@ -131,14 +132,14 @@ func (d *reader) appendURI(row rowdb.Row) {
 			d.value = row.Append(d.value[:0], f.at)
 			d.text = appendUUID(d.text, d.value)
 		default:
-			if v.raw {
+			if v.Reserved {
 				d.text = row.Append(d.text, f.at)
 				break
 			}
 			d.value = row.Append(d.value[:0], f.at)
-			d.text = appendEscaped(d.text, d.value)
+			d.text = uritemplate.AppendEscaped(d.text, d.value, "")
 		}
-		d.text = append(d.text, t.literals[i+1]...)
+		d.text = append(d.text, t.Literals[i+1]...)
 	}
 }
 

@@ -255,8 +255,8 @@ func (rel *relation) findFields(db engine.DB) error {
 	}
 	add("Key", rel.Key.Name)
 	f := &rel.fields
-	for _, v := range rel.template.variables {
-		f.values = append(f.values, add("URI", v.column, engine.Integer, engine.Text, engine.Label, engine.Binary, engine.UUID, engine.Dynamic))
+	for _, v := range rel.template.Variables {
+		f.values = append(f.values, add("URI", v.Name, engine.Integer, engine.Text, engine.Label, engine.Binary, engine.UUID, engine.Dynamic))
 	}
 	f.lastModified = add("LastModified", rel.table.LastModified, engine.Instant, engine.Date, engine.Integer, engine.Text, engine.Label, engine.Dynamic)
 	f.length = addAs(db.LengthRef, "Length", rel.table.Length, engine.Integer, engine.Dynamic)

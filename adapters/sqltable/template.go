@@ -2,27 +2,19 @@ package sqltable
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/resourcesync-go/resourcesync/rsxml"
+	"github.com/resourcesync-go/resourcesync/internal/uritemplate"
 )
 
-// A template is a URI template: literals with variables between them. It begins and
-// ends with a literal, which may be empty.
-type template struct {
-	literals  []string // one more than variables
-	variables []variable
-}
-
-// A variable is replaced by the value of a column.
-type variable struct {
-	column string
-	raw    bool // the value is percent-encoded already
-}
+// A template is the template of the URIs of a table. A variable is replaced by the value of a
+// column; the value of a reserved one is percent-encoded already.
+type template struct{ *uritemplate.Template }
 
 // CheckTemplate returns an error if a text cannot be the URI of a [Table]. Whether the table has
 // the columns is seen when it is opened.
@@ -32,73 +24,38 @@ func CheckTemplate(text string) error {
 }
 
 func parseTemplate(text string) (*template, error) {
-	t := new(template)
-	for rest := text; ; {
-		literal, after, found := strings.Cut(rest, "{")
-		if strings.Contains(literal, "}") {
-			return nil, fmt.Errorf("URI template %q has a } without a {", text)
+	parsed, err := uritemplate.Parse(text, func(v uritemplate.Variable) error {
+		if v.Name == "" || strings.ContainsAny(v.Name, "{\x00") {
+			return errors.New("{" + v.Name + "} names no column")
 		}
-		t.literals = append(t.literals, literal)
-		if !found {
-			break
-		}
-		if percent := strings.LastIndexByte(literal, '%'); percent >= 0 && percent > len(literal)-3 {
-			return nil, fmt.Errorf("URI template %q: %q is not a complete percent-encoding: write %% as %%25", text, literal[percent:])
-		}
-		name, after, found := strings.Cut(after, "}")
-		if !found {
-			return nil, fmt.Errorf("URI template %q has a { without a }", text)
-		}
-		column, raw := strings.CutPrefix(name, "+")
-		if column == "" || strings.ContainsAny(column, "{\x00") {
-			return nil, fmt.Errorf("URI template %q: {%s} names no column", text, name)
-		}
-		t.variables = append(t.variables, variable{column, raw})
-		rest = after
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	if len(t.variables) == 0 {
+	t := &template{parsed}
+	if len(t.Variables) == 0 {
 		return nil, fmt.Errorf("URI template %q names no column: give one such as https://example.org/articles/{id}", text)
 	}
 	// The text before the first value must begin a URI, unless that value does.
-	if t.isWhole() && t.variables[0].raw {
+	if t.isWhole() && t.Variables[0].Reserved {
 		return t, nil
 	}
-	if err := rsxml.CheckURI(strings.Join(t.literals, "1")); err != nil {
-		return nil, fmt.Errorf("URI template %q: %w", text, err)
-	}
-	return t, nil
+	return t, t.CheckURI()
 }
 
 // isWhole reports whether URIs begin with a value, which then has their scheme.
-func (t *template) isWhole() bool { return t.literals[0] == "" }
+func (t *template) isWhole() bool { return t.Literals[0] == "" }
 
 // columns returns the names of the columns in t, each once.
 func (t *template) columns() []string {
 	var names []string
-	for _, v := range t.variables {
-		if !slices.Contains(names, v.column) {
-			names = append(names, v.column)
+	for _, v := range t.Variables {
+		if !slices.Contains(names, v.Name) {
+			names = append(names, v.Name)
 		}
 	}
 	return names
-}
-
-// isUnreserved reports whether c is unreserved in URIs (RFC 3986, section 2.3).
-func isUnreserved(c byte) bool {
-	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~'
-}
-
-// appendEscaped appends value to dst, percent-encoded.
-func appendEscaped(dst, value []byte) []byte {
-	const hex = "0123456789ABCDEF"
-	for _, c := range value {
-		if isUnreserved(c) {
-			dst = append(dst, c)
-		} else {
-			dst = append(dst, '%', hex[c>>4], hex[c&15])
-		}
-	}
-	return dst
 }
 
 // request returns the pattern of the URIs of t in requests: without a scheme and a
@@ -107,7 +64,7 @@ func appendEscaped(dst, value []byte) []byte {
 func (t *template) request() *regexp.Regexp {
 	begin := ""
 	if !t.isWhole() {
-		scheme, rest, found := strings.Cut(t.literals[0], "://")
+		scheme, rest, found := strings.Cut(t.Literals[0], "://")
 		slash := strings.IndexByte(rest, '/')
 		if !found || strings.ContainsAny(scheme, "/?#") || slash < 0 {
 			return nil
@@ -116,13 +73,13 @@ func (t *template) request() *regexp.Regexp {
 	}
 	var b strings.Builder
 	b.WriteString("^" + regexp.QuoteMeta(begin))
-	for i, v := range t.variables {
-		if v.raw {
+	for i, v := range t.Variables {
+		if v.Reserved {
 			b.WriteString("(.*)")
 		} else {
 			b.WriteString("([^/?]*)")
 		}
-		b.WriteString(regexp.QuoteMeta(t.literals[i+1]))
+		b.WriteString(regexp.QuoteMeta(t.Literals[i+1]))
 	}
 	b.WriteString("$")
 	return regexp.MustCompile(b.String())

@@ -56,13 +56,13 @@ func express(db engine.JournalDB, rel *relation, set string, j *engine.Journalle
 	}
 	f := &rel.fields
 	var parts []string
-	for i, literal := range rel.template.literals {
+	for i, literal := range rel.template.Literals {
 		if literal != "" {
 			parts = append(parts, db.Literal(literal))
 		}
 		if i < len(f.values) {
 			c := f.values[i].Column
-			if rel.template.variables[i].raw || c.Kind == engine.Integer || c.Kind == engine.UUID {
+			if rel.template.Variables[i].Reserved || c.Kind == engine.Integer || c.Kind == engine.UUID {
 				parts = append(parts, db.TextExpr(c))
 			} else {
 				parts = append(parts, db.EscapeExpr(c))

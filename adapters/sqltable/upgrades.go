@@ -12,6 +12,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/internal/uritemplate"
 )
 
 // coversTimeout limits the delay that Covers adds to a request of the host.
@@ -80,15 +81,15 @@ func (p *Set) site(ctx context.Context) string {
 // lookup returns the condition that a row has these values of the template's variables.
 // If the key is among the variables, it is enough.
 func (p *Set) lookup(values []string) (condition string, args []any, ok bool) {
-	variables := p.rel.template.variables
-	byKey := slices.ContainsFunc(variables, func(v variable) bool { return v.column == p.rel.Key.Name })
+	variables := p.rel.template.Variables
+	byKey := slices.ContainsFunc(variables, func(v uritemplate.Variable) bool { return v.Name == p.rel.Key.Name })
 	for i, v := range variables {
 		c := p.rel.fields.values[i].Column
-		if byKey && v.column != p.rel.Key.Name {
+		if byKey && v.Name != p.rel.Key.Name {
 			continue
 		}
 		value := values[i]
-		if !v.raw {
+		if !v.Reserved {
 			var err error
 			if value, err = url.PathUnescape(value); err != nil {
 				return "", nil, false
@@ -108,7 +109,7 @@ func (p *Set) lookup(values []string) (condition string, args []any, ok bool) {
 		case engine.Label, engine.Dynamic:
 			k = engine.Text
 		}
-		if v.column == p.rel.Key.Name {
+		if v.Name == p.rel.Key.Name {
 			ref = p.rel.Order
 		}
 		args = append(args, arg)
