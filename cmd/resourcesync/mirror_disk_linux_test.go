@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,4 +40,26 @@ func TestMirrorDiskFull(t *testing.T) {
 		t.Errorf("status %d: %s", status, stderr)
 	}
 	awaitCopy(t, s, dir)
+}
+
+// TestMirrorStateDiskFull: if the disk has no room for the state of a copy, the error says so, and
+// not that the Source lists too much.
+func TestMirrorStateDiskFull(t *testing.T) {
+	t.Parallel()
+	disk := mountTmpfs(t, "size=4m")
+	folder := t.TempDir()
+	for i := range 40 {
+		write(t, filepath.Join(folder, fmt.Sprint(i)), "text")
+	}
+	s := startReady(t, folder)
+	fill := filepath.Join(disk, "fill")
+	write(t, fill, strings.Repeat("0", 4<<20-128<<10))
+	dir := filepath.Join(disk, "copy")
+	if status, _, stderr := runMirror(t, s.site, dir); status != 1 || !strings.Contains(stderr, "the disk of the state of the copy is full: make room") {
+		t.Errorf("status %d: %s", status, stderr)
+	}
+	must(t, os.Remove(fill))
+	if status, _, stderr := runMirror(t, s.site, dir); status != 0 {
+		t.Errorf("with room: status %d: %s", status, stderr)
+	}
 }

@@ -45,9 +45,15 @@ type State struct {
 var ErrInUse = errors.New("another process uses this copy; wait until it has ended")
 
 // A FullError means that the state would exceed its limit, or that the disk is full.
-type FullError struct{ Max int64 }
+type FullError struct {
+	Max  int64
+	Disk bool // it is the disk: the state is much smaller than its limit
+}
 
 func (e *FullError) Error() string {
+	if e.Disk {
+		return "the disk of the state of the copy is full: make room"
+	}
 	return fmt.Sprintf("the state of the copy has no room: the Source lists more than fits into the limit of %d bytes for it, or the disk is full", e.Max)
 }
 
@@ -132,7 +138,10 @@ func (s *State) transaction(f func() error) (err error) {
 // explain returns an error of SQLite as one that says what to do.
 func (s *State) explain(err error) error {
 	if _, full := errors.AsType[*FullError](err); !full && sqlite.ErrCode(err).ToPrimary() == sqlite.ResultFull {
-		return &FullError{s.max}
+		const near = 64 << 20 // more than a transaction adds
+		count, _ := s.int("PRAGMA page_count")
+		size, _ := s.int("PRAGMA page_size")
+		return &FullError{Max: s.max, Disk: count*size < s.max-near}
 	}
 	if _, known := errors.AsType[*DamagedError](err); !known && isDamage(err) {
 		return &DamagedError{s.path, err}
