@@ -128,8 +128,9 @@ func (s *State) moved(uri string, moves []Move) (former string, r Resource, ok b
 	return "", r, false, nil
 }
 
-// find returns the member of the copy for uri. A member under a former URI gets this URI. Its
-// validators do not come from the current server.
+// find returns the member of the copy for uri. A member under a former URI gets this URI, and so does
+// its pending change, unless there is a newer one. Its validators do not come from the current
+// server.
 func (s *State) find(uri string) (r Resource, ok bool, err error) {
 	if r, ok, err = s.Resource(uri); ok || err != nil || len(s.moves) == 0 {
 		return r, ok, err
@@ -143,7 +144,14 @@ func (s *State) find(uri string) (r Resource, ok bool, err error) {
 	if err := s.exec("UPDATE resource SET uri = ?, etag = '', modified = '' WHERE uri = ?", uri, former); err != nil {
 		return r, false, err
 	}
-	return r, true, s.exec("DELETE FROM also WHERE uri = ?", former)
+	for _, sql := range []string{
+		"UPDATE OR IGNORE pending SET uri = ?1 WHERE uri = ?2", "DELETE FROM pending WHERE uri = ?2", "DELETE FROM also WHERE uri = ?2",
+	} {
+		if err := s.exec(sql, uri, former); err != nil {
+			return r, false, err
+		}
+	}
+	return r, true, nil
 }
 
 // TakeRenamed returns the number of members that have got another URI since the last call.
