@@ -25,11 +25,11 @@ type pattern struct {
 	folders bool   // matches no files
 }
 
-// errPattern says what a pattern can be.
+// errPattern names the valid forms of a pattern.
 var errPattern = errors.New("give a name such as Thumbs.db or *.tmp, a path such as drafts/2026, or a folder such as drafts/")
 
-// CheckPattern returns an error if a pattern for [Options.ExcludePatterns] is not valid. It says
-// what a valid one looks like.
+// CheckPattern returns an error if a pattern for [Options.ExcludePatterns] is not valid. It
+// names the valid forms.
 func CheckPattern(text string) error {
 	_, err := parsePattern(text)
 	return err

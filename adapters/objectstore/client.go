@@ -25,7 +25,7 @@ type Client interface {
 	Put(ctx context.Context, key string, body io.ReadSeeker, size int64, h Header, c Condition) (etag string, err error)
 
 	// Delete deletes the object if it has the entity tag, as far as the store knows this
-	// condition. An object that does not exist is no error.
+	// condition. An object that does not exist is not an error.
 	Delete(ctx context.Context, key, etag string) error
 
 	// List yields the objects whose keys begin with prefix and have no slash after it. Their

@@ -64,9 +64,9 @@ type Options struct {
 	// receive other bytes.
 	Transport http.RoundTripper
 
-	// Variant identifies what a proxy changes in the pages, and Transport with it, such as
-	// inserted links. When it differs from the Variant at the last check of a page, the next scan
-	// reads the page again, even if the site's page is unchanged.
+	// Variant identifies the changes that a proxy, and Transport with it, makes to the pages,
+	// such as inserted links. When it differs from the Variant at the last check of a page, the
+	// next scan reads the page again, even if the site's page is unchanged.
 	Variant string
 
 	// Rate is the maximum number of requests per second for scans and hints, and

@@ -108,7 +108,7 @@ func (s *Site) mayRefuse(ctx context.Context) (int64, error) {
 	return max(guard.Few, int64(s.options.MaxRefuse*float64(st.Count))), err
 }
 
-// A following is what a Site knows of the record of refusals.
+// A following is a Site's knowledge of the record of refusals.
 type following struct {
 	mu       sync.Mutex
 	recorded bool // the state said that the set is hidden

@@ -89,7 +89,7 @@ func literals(args []any) []any {
 //
 // A Set determines the type of each change itself: Created of a key that it has is an
 // update, Updated of a key that it does not have is a creation, and Deleted of such a
-// key is no change. An update is journalled even if the resource is Equal to the one in
+// key is not a change. An update is journalled even if the resource is Equal to the one in
 // the set, because the host states that it has changed. The Datetime of each change is
 // assigned later and ignored here. A deletion needs only the Key.
 //

@@ -37,8 +37,8 @@ var (
 
 // JournalOptions configure a [Journalled]. The zero value is a reasonable default.
 type JournalOptions struct {
-	// Logger receives what the journal has found out about itself. If nil,
-	// slog.Default() is used.
+	// Logger receives the findings of the journal about itself. If nil, slog.Default()
+	// is used.
 	Logger *slog.Logger
 
 	// MaxDelete and MaxDeleteHold limit the deletions that another Where or Deleted of the

@@ -31,7 +31,7 @@ func isTime(t time.Time) bool {
 	return engine.FirstTime <= s && s <= engine.LastTime
 }
 
-// An omissions counts what the last reading of each part of a table has omitted. It is safe
+// An omissions counts the omissions in the last reading of each part of a table. It is safe
 // for concurrent use.
 type omissions struct {
 	mu     sync.Mutex
@@ -48,7 +48,7 @@ type omittedPart struct {
 // maxParts is the number of parts that are counted by themselves.
 const maxParts = 1000
 
-// add replaces what was known of a range.
+// add replaces the omissions of a range.
 func (o *omissions) add(r resourcesync.Range, n Omitted) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

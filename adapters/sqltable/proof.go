@@ -9,19 +9,20 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/coverage"
 )
 
-// A proof is what was seen when a journal was known to be complete. As long as the same is
-// seen, nothing has been missed since.
+// A proof is the state of a database when a journal was known to be complete. As long as
+// the state is the same, no change has been missed since.
 type proof struct {
 	Made     string            `json:"made"`     // the number of the statements that made the triggers
 	Triggers map[string]string `json:"triggers"` // their states by their names
 	History  map[string]string `json:"history,omitempty"`
 	Schema   int64             `json:"schema,omitempty"`
 
-	// Idle is the fingerprint of what the table listed when our statements dropped the
+	// Idle is the fingerprint of the table's list when our statements dropped the
 	// triggers.
 	Idle string `json:"idle,omitempty"`
 
-	// Added is what the triggers allow for. What was added since may have hidden changes.
+	// Added names the objects that the triggers allow for. Objects that were added since
+	// may have hidden changes.
 	Added []string `json:"added,omitempty"`
 }
 
@@ -63,8 +64,7 @@ func (p *proof) sameTime(s *engine.Signs) bool {
 	return p.Schema == s.Schema && p.History[engine.Timeline] == s.History[engine.Timeline]
 }
 
-// What a reason says up to its first colon is for the public, too; names of the database come
-// after that.
+// The text of a reason up to its first colon is public; names in the database come after it.
 
 // interrupted returns why changes can have been missed since p, or "". A new timeline does
 // not count if a witness has found its newest change there.

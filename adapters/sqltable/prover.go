@@ -57,7 +57,7 @@ var errOther = unprovenError{errors.New("another process has opened the table wi
 // errDropped means that the triggers were dropped on purpose.
 var errDropped = unprovenError{errors.New("its triggers were dropped by the statements of Triggers.Drop: create them again, or restart this process")}
 
-// A verdict is what a prover has found or done.
+// A verdict is the result of a prover.
 type verdict struct {
 	reason string    // why the journal has begun anew; "" if nothing was missed
 	since  time.Time // from when it is complete, if it has begun anew
@@ -233,8 +233,8 @@ func (p *prover) mend(ctx context.Context, c rowdb.Conn, force bool, lost string
 		}
 	}
 	if v.reason != "" {
-		// What was recorded before is older than what was missed: after the new beginning, it
-		// would be taken for the newest state of its row.
+		// Changes that were recorded before are older than missed ones: after the new
+		// beginning, they would be taken for the newest states of their rows.
 		if err := seam.Number(ctx, p.journal, c); err != nil {
 			return v, err
 		}

@@ -81,7 +81,7 @@ func (b *Bell) Ring() {
 }
 
 // Listen calls wake in this goroutine: first at once, then after each Ring. Several
-// Rings may lead to a single call. Once ctx is done, Listen calls wake no more and returns
+// Rings may lead to a single call. Once ctx is done, Listen no longer calls wake and returns
 // the error of ctx.
 func (b *Bell) Listen(ctx context.Context, wake func()) error {
 	c := make(chan struct{}, 1)

@@ -49,7 +49,7 @@ type Kind struct {
 	html           bool
 	Page, Document *Kind
 
-	// Form is what a request for the URL gets.
+	// Form is the response to a request for the URL.
 	Form Form
 
 	Manifest string // the kind of the manifest of a package
@@ -58,8 +58,8 @@ type Kind struct {
 	ranges func(*Set) *partition.Partitioner
 }
 
-// A Form is what a request for the URL of a kind gets: a document, or something else that
-// documents link to.
+// A Form is the response to a request for the URL of a kind: a document, or something
+// else that documents link to.
 type Form int
 
 // The forms.

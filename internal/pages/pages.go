@@ -111,7 +111,7 @@ type Recent struct {
 // A Harvest is how to harvest a Source or a set, in commands.
 type Harvest struct{ Steps []Step }
 
-// A Step is a command and what it does.
+// A Step is a command and its effect.
 type Step struct{ Text, Command string }
 
 // A Search is a field that searches a list by the beginning of the keys.

@@ -14,7 +14,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
-// A Taker takes what a listing yields. An error ends the listing.
+// A Taker takes the resources of a listing. An error ends the listing.
 type Taker struct {
 	// Found takes a resource that can be stored. If unchanged, it has only a Key.
 	Found func(r *resourcesync.Resource, unchanged bool) error

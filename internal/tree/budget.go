@@ -30,8 +30,8 @@ var (
 	errSlow             = fmt.Errorf("reading the documents above the lists of the Source takes longer than %v", maxTime)
 )
 
-// A Budget is what a discovery has read of the documents above the lists of a Source. The zero value
-// has read none.
+// A Budget counts the reading of a discovery from the documents above the lists of a Source. The
+// zero value has read none.
 type Budget struct {
 	descriptions, sets int
 	bytes              int64

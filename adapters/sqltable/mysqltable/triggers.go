@@ -100,7 +100,7 @@ func createTrigger(name, event, table, body string) string {
 	return "CREATE TRIGGER " + name + " AFTER " + event + " ON " + table + " FOR EACH ROW " + body
 }
 
-// same returns the condition that an update changes nothing that j is made of, or that
+// same returns the condition that an update changes no column that j contains, or that
 // decides whether the row is in the set. Text is compared by its bytes.
 func (db *database) same(j *engine.Journalled) string {
 	var all []string
