@@ -11,6 +11,7 @@ import (
 
 // A Template begins and ends with a literal, which may be empty.
 type Template struct {
+	Text      string
 	Literals  []string // one more than variables
 	Variables []Variable
 }
@@ -24,7 +25,7 @@ type Variable struct {
 // Parse reads a template. check, which is called with each variable, returns why the template
 // cannot have it, or nil.
 func Parse(text string, check func(Variable) error) (*Template, error) {
-	t := new(Template)
+	t := &Template{Text: text}
 	for rest := text; ; {
 		literal, after, found := strings.Cut(rest, "{")
 		if strings.Contains(literal, "}") {
@@ -53,24 +54,10 @@ func Parse(text string, check func(Variable) error) (*Template, error) {
 
 // CheckURI returns an error unless the expansions of t can be URIs in documents.
 func (t *Template) CheckURI() error {
-	text := strings.Join(t.Literals, "1")
-	if err := rsxml.CheckURI(text); err != nil {
-		return fmt.Errorf("URI template %q: %w", t, err)
+	if err := rsxml.CheckURI(strings.Join(t.Literals, "1")); err != nil {
+		return fmt.Errorf("URI template %q: %w", t.Text, err)
 	}
 	return nil
-}
-
-// String returns the text of t.
-func (t *Template) String() string {
-	text := t.Literals[0]
-	for i, v := range t.Variables {
-		plus := ""
-		if v.Reserved {
-			plus = "+"
-		}
-		text += "{" + plus + v.Name + "}" + t.Literals[i+1]
-	}
-	return text
 }
 
 // AppendEscaped appends value to dst, percent-encoded except for unreserved characters (RFC 3986,

@@ -40,12 +40,9 @@ func TestParse(t *testing.T) {
 		"https://example.org/%4{+id}":        "not a complete percent-encoding",
 		"https://example.org/%25{id}":        "",
 	} {
-		template, err := parse(text)
+		_, err := parse(text)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
-		}
-		if err == nil && template.String() != text {
-			t.Errorf("%s has become %s", text, template)
 		}
 	}
 }
