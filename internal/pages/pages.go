@@ -5,6 +5,7 @@ package pages
 
 import (
 	"embed"
+	"html/template"
 	"io/fs"
 	"time"
 
@@ -142,13 +143,26 @@ type List struct {
 	Live    []string // URLs of WebSockets with the notifications; empty without
 }
 
-// A Cell is a cell of a List: a text, a link, a badge or a time.
+// A Cell is a cell of a List.
 type Cell struct {
-	Text, URL string
-	Foreign   bool   // the link leads to a resource, not to a document
-	Badge     string // the text of the badge
-	Time      time.Time
-	Class     string // of the column
+	HTML      template.HTML // the begin tag, and a time, a badge or a text
+	URL, Text string        // a link; may be empty
+	Foreign   bool          // the link leads to a resource, not to a document
+	At        time.Time     // of the time
+}
+
+// Time returns the cell of a time, which may be zero.
+func Time(at time.Time) Cell { return Cell{HTML: webpage.Time(at), At: at} }
+
+// Words returns the cell of a text.
+func Words(text string) Cell {
+	return Cell{HTML: template.HTML(template.HTMLEscapeString(text))} //nolint:gosec // escaped
+}
+
+// Badge returns the cell of a badge with a word.
+func Badge(word string) Cell {
+	word = template.HTMLEscapeString(word)
+	return Cell{HTML: template.HTML(`<span class="badge ` + word + `">` + word + `</span>`)} //nolint:gosec // escaped
 }
 
 // A ChannelPage is the page of a channel.

@@ -43,8 +43,8 @@ func TestGolden(t *testing.T) {
 		Facts: facts, Search: &Search{URL: "/r/resourcelist.html", Name: "Path", Before: "/papers/", Value: "a<b"}, Links: []webpage.Link{{Text: "Download the package (ZIP)", URL: "/r/p.zip"}},
 		Columns: []webpage.Column{{Name: "Resource", Class: "uri"}, {Name: "State"}, {Name: "Until", Class: "fit"}, {Name: "Size", Class: "number"}},
 		Rows: [][]Cell{
-			{{Text: change.Text, URL: change.URI, Foreign: true, Class: "uri"}, {Badge: "open"}, {Time: noon, Class: "fit"}, {Text: "123 kB", Class: "number"}},
-			{{Text: "A", URL: "/a", Class: "uri"}, {Badge: "closed"}, {Class: "fit"}, {Class: "number"}},
+			{{Text: change.Text, URL: change.URI, Foreign: true, HTML: `<td class="uri">`}, {HTML: "<td>" + Badge("open").HTML}, {HTML: "<td>" + Time(noon).HTML}, {HTML: "<td>" + Words("123 kB <").HTML}},
+			{{Text: "A", URL: "/a", HTML: "<td>"}, {HTML: "<td>" + Badge("closed").HTML}, {HTML: "<td>" + Time(time.Time{}).HTML}, {HTML: "<td>"}},
 		},
 		Pager: webpage.Pager{First: "/first", Next: "/next"}, Caption: "All 2 lists", Live: recent.Live,
 	}

@@ -16,7 +16,7 @@ func NewChange(c *resourcesync.Change, origin string) Change {
 }
 
 // Size returns about the number of bytes of the cell in a page.
-func (c *Cell) Size() int { return escaped(c.URL) + escaped(c.Text) + 60 }
+func (c *Cell) Size() int { return escaped(c.URL) + escaped(c.Text) + len(c.HTML) + 40 }
 
 // escaped returns about the number of bytes of s in a page.
 func escaped(s string) int {

@@ -26,7 +26,7 @@ func try(t *webpage.Templates) error {
 	for _, data := range []Data{
 		Source{About: about, Facts: facts, Sets: []Set{{Name: "Name", Description: "Description", URL: "/", Resources: "1 resource", Newest: now, Capabilities: links}, {State: "State"}}, Pager: pager, Recent: recent, Harvest: harvest},
 		SetPage{About: about, Facts: facts, Documents: []Document{{Name: "Name", URL: "/", XML: "/", Purpose: "Purpose", State: "State"}}, Recent: recent, Channels: []Channel{channel}, Harvest: harvest},
-		List{Facts: facts, Search: search, Links: links, Columns: columns, Rows: [][]Cell{{{Text: "Text", URL: "/", Foreign: true, Class: "number"}, {Badge: "open"}, {Time: now}, {Text: "Text"}}}, Pager: pager, Caption: "Caption", Empty: "Empty", Live: recent.Live},
+		List{Facts: facts, Search: search, Links: links, Columns: columns, Rows: [][]Cell{{{HTML: "<td>", Text: "Text", URL: "/", Foreign: true}}}, Pager: pager, Caption: "Caption", Empty: "Empty", Live: recent.Live},
 		ChannelPage{Facts: facts, Channel: channel, Harvest: harvest},
 		Error{Text: "Text", ID: "ID", Index: "/"},
 	} {

@@ -178,14 +178,14 @@ func next(data *pages.List, table *table, key string, w *render.Window) string {
 		return "~" + base64.RawURLEncoding.EncodeToString([]byte(key))
 	case changes:
 		n := len(data.Rows)
-		last := data.Rows[n-1][0].Time
-		for n > 0 && data.Rows[n-1][0].Time.Equal(last) {
+		last := data.Rows[n-1][0].At
+		for n > 0 && data.Rows[n-1][0].At.Equal(last) {
 			n--
 		}
 		if w.Partial = w.Partial || n == 0; n > 0 {
 			data.Rows = data.Rows[:n]
 		}
-		return partition.FormatTime(data.Rows[len(data.Rows)-1][0].Time)
+		return partition.FormatTime(data.Rows[len(data.Rows)-1][0].At)
 	}
 	return strconv.Itoa(w.Skip + len(data.Rows))
 }

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"html/template"
 	"net/url"
 	"strings"
 	"time"
@@ -25,7 +26,17 @@ type table struct {
 // A column is a column of a table, and how its cells follow from entries.
 type column struct {
 	webpage.Column
-	cell func(entry) pages.Cell
+	begin template.HTML // the begin tag of cells
+	cell  func(entry) pages.Cell
+}
+
+// col returns a column whose name and class are constants.
+func col(name, class string, cell func(entry) pages.Cell) column {
+	begin := template.HTML("<td>")
+	if class != "" {
+		begin = template.HTML(`<td class="` + class + `">`) //nolint:gosec // a constant
+	}
+	return column{webpage.Column{Name: name, Class: class}, begin, cell}
 }
 
 // An entry is an entry of the document of a page, and its number.
@@ -41,42 +52,42 @@ const packagesOnPage = 50
 
 var (
 	resources = &table{"resource", []column{
-		{webpage.Column{Name: "Resource", Class: "uri"}, entry.resource},
-		{webpage.Column{Name: "Last modified", Class: "fit"}, func(e entry) pages.Cell { return pages.Cell{Time: e.LastMod} }},
-		{webpage.Column{Name: "Size", Class: "number"}, entry.size},
-		{webpage.Column{Name: "Type", Class: "wide"}, entry.mediaType},
-		{webpage.Column{Name: "Checksum", Class: "wide uri"}, entry.checksum},
+		col("Resource", "uri", entry.resource),
+		col("Last modified", "fit", func(e entry) pages.Cell { return pages.Time(e.LastMod) }),
+		col("Size", "number", entry.size),
+		col("Type", "wide", entry.mediaType),
+		col("Checksum", "wide uri", entry.checksum),
 	}, pages.Rows, "", "No resources here."}
 
 	changes = &table{"change", []column{
-		{webpage.Column{Name: "Time", Class: "fit"}, func(e entry) pages.Cell { return pages.Cell{Time: e.Metadata.Datetime} }},
-		{webpage.Column{Name: "Change", Class: "fit"}, func(e entry) pages.Cell { return pages.Cell{Badge: string(e.Metadata.Change)} }},
-		{webpage.Column{Name: "Resource", Class: "uri"}, entry.resource},
-		{webpage.Column{Name: "Size", Class: "number wide"}, entry.size},
-		{webpage.Column{Name: "Type", Class: "wide"}, entry.mediaType},
+		col("Time", "fit", func(e entry) pages.Cell { return pages.Time(e.Metadata.Datetime) }),
+		col("Change", "fit", func(e entry) pages.Cell { return pages.Badge(string(e.Metadata.Change)) }),
+		col("Resource", "uri", entry.resource),
+		col("Size", "number wide", entry.size),
+		col("Type", "wide", entry.mediaType),
 	}, pages.Rows, "", "No changes here."}
 
 	// The documents of an index.
 	lists = &table{"list", []column{
-		{webpage.Column{Name: "List"}, func(e entry) pages.Cell { return e.numbered("List") }},
-		{webpage.Column{Name: "Last change"}, func(e entry) pages.Cell { return pages.Cell{Time: e.LastMod} }},
+		col("List", "", func(e entry) pages.Cell { return e.numbered("List") }),
+		col("Last change", "", func(e entry) pages.Cell { return pages.Time(e.LastMod) }),
 	}, pages.Rows, "", "No lists here."}
 
-	windows = &table{"list", []column{{webpage.Column{Name: "From"}, entry.from}, {webpage.Column{Name: "Until"}, entry.until},
-		{webpage.Column{Name: "State"}, entry.state}}, pages.Rows, "", "No lists here."}
+	windows = &table{"list", []column{col("From", "", entry.from), col("Until", "", entry.until),
+		col("State", "", entry.state)}, pages.Rows, "", "No lists here."}
 
 	resourcePackages = &table{"package", []column{
-		{webpage.Column{Name: "Package"}, func(e entry) pages.Cell { return e.numbered("Package") }},
-		{webpage.Column{Name: "Size", Class: "number"}, entry.size},
-		{webpage.Column{Name: "Last change", Class: "wide"}, func(e entry) pages.Cell { return pages.Cell{Time: e.LastMod} }},
-		{webpage.Column{Name: "Contents"}, entry.manifest},
+		col("Package", "", func(e entry) pages.Cell { return e.numbered("Package") }),
+		col("Size", "number", entry.size),
+		col("Last change", "wide", func(e entry) pages.Cell { return pages.Time(e.LastMod) }),
+		col("Contents", "", entry.manifest),
 	}, packagesOnPage, "The content of the set in ZIP packages. They are made while they are sent, and a download can be resumed.", "No packages here."}
 
 	changePackages = &table{"package", []column{
-		{webpage.Column{Name: "Package from"}, entry.from},
-		{webpage.Column{Name: "Until"}, entry.until},
-		{webpage.Column{Name: "Size", Class: "number"}, entry.size},
-		{webpage.Column{Name: "Contents"}, entry.manifest},
+		col("Package from", "", entry.from),
+		col("Until", "", entry.until),
+		col("Size", "number", entry.size),
+		col("Contents", "", entry.manifest),
 	}, packagesOnPage, "The content of changes in ZIP packages, the newest first.", "No package has been closed yet. The first changes appear here when the first package is closed."}
 
 	snapshots = archive("As of", "Completed")
@@ -86,11 +97,11 @@ var (
 // archive returns the table of an archive, whose documents have a time and an end with these names.
 func archive(time, end string) *table {
 	return &table{"document", []column{
-		{webpage.Column{Name: "Document", Class: "uri"}, func(e entry) pages.Cell {
+		col("Document", "uri", func(e entry) pages.Cell {
 			return pages.Cell{Text: pages.Text(e.Loc, e.site.Routes.Origin), URL: e.Loc}
-		}},
-		{webpage.Column{Name: time}, func(e entry) pages.Cell { return pages.Cell{Time: later(e.Metadata.At, e.Metadata.From)} }},
-		{webpage.Column{Name: end}, func(e entry) pages.Cell { return pages.Cell{Time: later(e.Metadata.Completed, e.Metadata.Until)} }},
+		}),
+		col(time, "", func(e entry) pages.Cell { return pages.Time(later(e.Metadata.At, e.Metadata.From)) }),
+		col(end, "", func(e entry) pages.Cell { return pages.Time(later(e.Metadata.Completed, e.Metadata.Until)) }),
 	}, pages.Rows, "Documents of earlier times, the oldest first.", "The archive is empty."}
 }
 
@@ -129,7 +140,7 @@ func (t *table) head() []webpage.Column {
 func (t *table) row(e entry) (row []pages.Cell, size int) {
 	for _, c := range t.columns {
 		cell := c.cell(e)
-		cell.Class = c.Class
+		cell.HTML = c.begin + cell.HTML
 		row, size = append(row, cell), size+cell.Size()
 	}
 	return row, size
@@ -147,27 +158,27 @@ func (e entry) from() pages.Cell {
 	return pages.Cell{Text: timetext.Of(e.Metadata.From), URL: e.pageOf(e.Loc)}
 }
 
-func (e entry) until() pages.Cell { return pages.Cell{Time: e.Metadata.Until} }
+func (e entry) until() pages.Cell { return pages.Time(e.Metadata.Until) }
 
 func (e entry) state() pages.Cell {
 	if e.Metadata.Until.IsZero() {
-		return pages.Cell{Badge: "open"}
+		return pages.Badge("open")
 	}
-	return pages.Cell{Badge: "closed"}
+	return pages.Badge("closed")
 }
 
 func (e entry) size() pages.Cell {
 	if n, ok := e.Metadata.Length.Bytes(); ok {
-		return pages.Cell{Text: webpage.Bytes(n)}
+		return pages.Words(webpage.Bytes(n))
 	}
 	return pages.Cell{}
 }
 
-func (e entry) mediaType() pages.Cell { return pages.Cell{Text: pages.Short(e.Metadata.Type, 60)} }
+func (e entry) mediaType() pages.Cell { return pages.Words(pages.Short(e.Metadata.Type, 60)) }
 
 func (e entry) checksum() (c pages.Cell) {
 	for _, h := range e.Metadata.Hashes {
-		c.Text = h.Algorithm + ":" + pages.Short(h.Digest, 9)
+		c = pages.Words(h.Algorithm + ":" + pages.Short(h.Digest, 9))
 	}
 	return c
 }
