@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,7 +51,7 @@ func exit(r *destination.Report, err error) int {
 // not changed meanwhile.
 func (w *World) sync() (report *destination.Report, status int) {
 	p, ctx, err := w.start()
-	before := w.entries()
+	before, documented := w.entries(), w.documented()
 	report = &destination.Report{}
 	if err == nil {
 		report, err = p.d.Sync(ctx)
@@ -66,13 +67,13 @@ func (w *World) sync() (report *destination.Report, status int) {
 		w.end()
 		return report, 1
 	}
-	w.refused = w.judgeRefusal(err)
+	w.refused = w.judgeRefusal(p.number, err)
 	w.judgeCost(p.number, 2)
 	if status == 0 {
 		w.setFailing(false)
 	}
 	w.unsettled = w.unsettled && err != nil
-	if status == 0 && w.entries() == before && w.fresh(p.number) {
+	if status == 0 && w.entries() == before && documented && w.fresh(p.number) {
 		w.compare()
 	}
 	return report, status
@@ -88,12 +89,12 @@ func (w *World) entries() int {
 func (w *World) fresh(process int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, r := range w.requests {
-		if r.process == process && r.faulty {
-			return false
-		}
-	}
-	return w.published()
+	return !w.isFaulty(process) && w.published()
+}
+
+// isFaulty reports whether a fault has hit a request of an operation. The caller holds the lock.
+func (w *World) isFaulty(process int) bool {
+	return slices.ContainsFunc(w.requests, func(r *request) bool { return r.process == process && r.faulty })
 }
 
 // documented reports whether the documents of the Source show its current state.
@@ -120,7 +121,7 @@ func (w *World) published() bool {
 // meanwhile.
 func (w *World) audit() {
 	p, ctx, err := w.start()
-	before := w.entries()
+	before, documented := w.entries(), w.documented()
 	report := &destination.AuditReport{}
 	if err == nil {
 		report, err = p.d.Audit(ctx)
@@ -137,7 +138,7 @@ func (w *World) audit() {
 	switch {
 	case w.NoLists && w.Source == "" && err == nil:
 		w.fail("audit", "the Source has no lists, and the audit does not say so")
-	case err == nil && w.entries() == before && w.fresh(p.number) && !w.diskHasFailed() && !w.dumpsDecide():
+	case err == nil && w.entries() == before && documented && w.fresh(p.number) && !w.diskHasFailed() && !w.dumpsDecide():
 		w.judgeAudit(report)
 	}
 }

@@ -107,14 +107,18 @@ func (w *World) relocated() time.Time {
 }
 
 // judgeRefusal judges a run that takes the Source at its new URL for another one: the Source must
-// list nothing of the copy. It reports whether the refusal is right.
-func (w *World) judgeRefusal(err error) (refused bool) {
+// list nothing of the copy, unless a fault has changed what it lists. It reports whether the
+// refusal is right.
+func (w *World) judgeRefusal(process int, err error) (refused bool) {
 	if err == nil || !strings.Contains(err.Error(), "the same Source") && !strings.Contains(err.Error(), "is the Source of this copy") {
 		return false
 	}
 	files := w.files()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.isFaulty(process) {
+		return true
+	}
 	f := &foreign{w}
 	n := len(w.log)
 	for set := range w.sets() {
