@@ -5,6 +5,7 @@ import (
 	gosql "database/sql"
 	"encoding/xml"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -226,6 +227,7 @@ type tableStorm struct {
 	t         *testing.T
 	e         *tableEngine
 	changes   int
+	endless   bool // the writer does not end by itself
 	program   string
 	publisher *process
 	writer    *exec.Cmd
@@ -233,8 +235,8 @@ type tableStorm struct {
 }
 
 // startTableStorm creates the tables, and starts the publisher, which is ready, and the
-// writer.
-func startTableStorm(t *testing.T, e *tableEngine, changes int) *tableStorm {
+// writer. An endless writer makes changes until it fails.
+func startTableStorm(t *testing.T, e *tableEngine, changes int, endless bool) *tableStorm {
 	t.Helper()
 	e.exec(t, createVersions)
 	var rows []string
@@ -248,7 +250,7 @@ func startTableStorm(t *testing.T, e *tableEngine, changes int) *tableStorm {
 	program, err := os.Executable()
 	must(t, err)
 	s := &tableStorm{
-		t: t, e: e, changes: changes, program: program,
+		t: t, e: e, changes: changes, endless: endless, program: program,
 		publisher: &process{served: &served{t: t}},
 		replica:   &tableReplica{seen: map[string]bool{}, newest: map[string]int64{}, rows: map[string]int64{}, entries: map[string]string{}},
 	}
@@ -271,8 +273,12 @@ func (s *tableStorm) publish() {
 
 // write starts a writer for the remaining changes.
 func (s *tableStorm) write() {
+	changes := s.changes
+	if s.endless {
+		changes = math.MaxInt32
+	}
 	s.writer = exec.CommandContext(s.t.Context(), s.program, "-test.run=^TestTableWriter$")
-	s.writer.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d", storm, s.e.name, s.changes), stormDSN+"="+s.e.dsn[1])
+	s.writer.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d", storm, s.e.name, changes), stormDSN+"="+s.e.dsn[1])
 	s.writer.Stderr = os.Stderr
 	must(s.t, s.writer.Start())
 }
@@ -288,6 +294,12 @@ func (s *tableStorm) follow() {
 
 func (s *tableStorm) get(url string) (document, error) {
 	return tryDocument(strings.Replace(url, "https://rs.example.org/", s.publisher.site, 1), s.publisher.site)
+}
+
+// committed returns the number of changes that have been committed.
+func (s *tableStorm) committed() (n int) {
+	must(s.t, s.e.db.QueryRowContext(s.t.Context(), "SELECT sum(version) FROM versions").Scan(&n))
+	return n
 }
 
 // finish waits until the replica equals the table.
@@ -307,8 +319,7 @@ func (s *tableStorm) finish() {
 			t.Fatalf("%v\n%s", err, s.publisher.stderr)
 		}
 	}
-	var committed int
-	must(t, s.e.db.QueryRowContext(t.Context(), "SELECT sum(version) FROM versions").Scan(&committed))
+	committed := s.committed()
 	t.Logf("%d changes committed, %d published, %d rows", committed, f.changes, len(f.rows))
 	for _, failure := range f.failures {
 		t.Error(failure)
@@ -327,7 +338,7 @@ func TestTableKilled(t *testing.T) {
 	needs.Time(t)
 	kills, changes := sizeFrom("RESOURCESYNC_KILLS", 2), sizeFrom("RESOURCESYNC_TORTURE", 400)
 	tableEngines(t, func(t *testing.T, e *tableEngine) {
-		s := startTableStorm(t, e, changes)
+		s := startTableStorm(t, e, changes, false)
 		for i := range kills {
 			s.follow()
 			if i%2 == 0 {
