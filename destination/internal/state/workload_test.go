@@ -1,8 +1,11 @@
 package state
 
 import (
+	"errors"
 	"testing"
 	"time"
+
+	"zombiezen.com/go/sqlite"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/fetch"
@@ -230,6 +233,10 @@ func workload(t *testing.T, s *State) {
 	_, err = s.Made("folder")
 	must(err)
 	must(s.DeleteFolder("folder"))
+	_, isFull := errors.AsType[*FullError](s.explain(sqlite.ResultFull.ToError()))
+	if !isFull {
+		t.Error("the error of a full state does not say so")
+	}
 	_, err = s.Until()
 	must(err)
 	_, _, err = s.Totals()
