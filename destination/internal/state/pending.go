@@ -91,7 +91,7 @@ func (s *State) Note(p *Pending) (noted bool, err error) {
 		}
 		return false, s.exec("UPDATE pending SET seen = ?1, list = ?2, sets = ?3, doubt = ?4, attempts = iif(doubt < ?4, 0, attempts) WHERE uri = ?5", p.Seen, p.List, p.Set, doubt, c.Resource.URI)
 	case possible(k.have.Datetime, p.At, now).After(p.At):
-		if k.have.match(c) != differs || !isAhead(p, k.have.Datetime) {
+		if k.have.match(c) == current || !isAhead(p, k.have.Datetime) {
 			return false, nil
 		}
 		if err := s.distrust(&k, c); err != nil {
