@@ -35,6 +35,10 @@ func (s *State) NoteChange(in *Set, p *Staged) (noted bool, err error) {
 	p.New = !k.copied
 	deleted := c.Type == resourcesync.Deleted
 	switch {
+	case p.Unsure == DoubtDeletion && k.owner().set == in.URI:
+		if ceded, err := s.cede(c.Resource.URI, k.owner(), k.have.Datetime); ceded || err != nil {
+			return ceded, err
+		}
 	case !deleted || p.Unsure != DoubtNone:
 		if err := s.joinBy(in, p, &k); err != nil {
 			return false, err

@@ -63,18 +63,18 @@ func (s *State) leave(in *Set, p *Staged, k knowledge) (over, asked bool, err er
 	case newer:
 		asked, err = s.inherit(uri)
 	case doubtful:
-		asked, err = true, s.cede(uri, k.owner(), k.have.Datetime)
+		asked, err = s.cede(uri, k.owner(), k.have.Datetime)
 	}
 	return asked, asked, err
 }
 
 // cede makes a resource belong to another set that has it, because its set may have deleted it: its content does not
-// tell whether that set still has it.
-func (s *State) cede(uri string, owner row, changed time.Time) error {
-	if _, err := s.inherit(uri); err != nil {
-		return err
+// tell whether that set still has it. It reports whether there is another set.
+func (s *State) cede(uri string, owner row, changed time.Time) (bool, error) {
+	if inherited, err := s.inherit(uri); !inherited || err != nil {
+		return false, err
 	}
-	return s.share(&Pending{Set: owner.set, List: owner.list, Seen: owner.seen, Change: resourcesync.Change{Datetime: changed, Resource: resourcesync.Resource{URI: uri}}}, false)
+	return true, s.share(&Pending{Set: owner.set, List: owner.list, Seen: owner.seen, Change: resourcesync.Change{Datetime: changed, Resource: resourcesync.Resource{URI: uri}}}, false)
 }
 
 // maxTime is later than all times.
@@ -109,7 +109,7 @@ func (s *State) join(p *Pending, k *knowledge) error {
 	err := s.share(p, false)
 	if err == nil && k.waiting && k.row.doubt == DoubtDeletion {
 		uri := p.Change.Resource.URI
-		if err = s.cede(uri, owner, k.have.Datetime); err == nil {
+		if _, err = s.cede(uri, owner, k.have.Datetime); err == nil {
 			*k, err = s.known(uri)
 		}
 		owner = k.owner()
