@@ -35,7 +35,7 @@ func New(replace fs.FS) (*webpage.Templates, error) {
 // together: a page stays below 100 KB.
 const (
 	Rows   = 150
-	Budget = 72_000
+	Budget = 84_000
 )
 
 // A Data is the content of a page. Its template has the name that Template returns.
