@@ -42,6 +42,9 @@ const (
 )
 
 func (c *changeReader) newListReader(d *tree.Document, uri string, known *state.Reading, in *state.Package) *listReader {
+	if c.audit && known != nil && d.Head.Metadata.From.After(known.Date) {
+		known = nil // the list has begun again, and its entries can look like those before
+	}
 	l := &listReader{
 		changeReader: c, known: known, in: in, from: d.Head.Metadata.From, limit: limit(d),
 		reading:  &state.Reading{Set: c.set.URI, URI: uri, Date: fetch.Date(d.Header), Newest: d.Head.Metadata.From, Validators: d.Validators, Whole: true, Closed: c.isClosed(d, uri)},
