@@ -15,7 +15,12 @@ type freshness struct {
 	lists, part time.Time
 
 	begun map[string]beginning // the latest of each list of changes
-	stale bool                 // a cache has sent the Resource Lists
+
+	// outdated is set if resources that the Resource Lists lack were requested after the lists
+	// were answered.
+	outdated bool
+
+	stale bool // a cache has sent the Resource Lists
 }
 
 // A beginning is the time since when a list has changes.
@@ -37,7 +42,7 @@ func (r *run) freshnessOf(set string) *freshness {
 }
 
 // forget begins another reading of the Resource Lists.
-func (f *freshness) forget() { f.lists, f.part = time.Time{}, time.Time{} }
+func (f *freshness) forget() { f.lists, f.part, f.outdated = time.Time{}, time.Time{}, false }
 
 // list records an answer with a Resource List or one of its parts.
 func (f *freshness) list(p *page) {
@@ -61,7 +66,7 @@ func (f *freshness) changes(p *page, from time.Time) {
 
 // judge sets stale.
 func (f *freshness) judge() {
-	f.stale = false
+	f.stale = f.outdated
 	for _, b := range f.begun {
 		by := b.by.Truncate(time.Second) // answers have seconds
 		f.stale = f.stale || !f.lists.IsZero() && f.lists.Before(by) || !f.part.IsZero() && f.part.Before(by)

@@ -125,6 +125,15 @@ func (b *baseline) finish() error {
 	if err != nil {
 		return err
 	}
+	if missing > 0 && b.at.IsZero() {
+		f := b.freshnessOf(b.set.URI)
+		if f.outdated, err = b.state.IsAskedSince(b.set.URI, b.st.Baseline, f.lists.Add(time.Second)); err != nil {
+			return err
+		}
+		if f.outdated {
+			missing = 0 // of lists without a time, only the answer tells their age
+		}
+	}
 	now := time.Now().UnixMicro()
 	hold := b.unreadable
 	if !hold {

@@ -32,6 +32,7 @@ var scans = map[string]string{
 	"Inherit":         "as Forget",
 	"LastPending":     "the last row is enough",
 	"Missing":         "as Forget",
+	"IsAskedSince":    "as Forget",
 	"NoteMissing":     "as Forget, if resources are missing",
 	"Only":            "once in each run, for a set that the Source no longer names",
 	"OnlyList":        "the first row is enough",

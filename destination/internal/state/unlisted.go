@@ -57,6 +57,13 @@ func (s *State) Missing(set string, baseline int64, at time.Time) (count, missin
 	return count, missing, err
 }
 
+// IsAskedSince reports whether any resource of a set that a baseline has not seen was requested at
+// a time or later.
+func (s *State) IsAskedSince(set string, baseline int64, t time.Time) (bool, error) {
+	n, err := s.int("SELECT EXISTS (SELECT 1 FROM resource WHERE sets = ? AND seen < ? AND asked >= ?)", set, baseline, nanos(t))
+	return n > 0, err
+}
+
 // NoteMissing notes the deletion of the resources that Missing counts.
 func (s *State) NoteMissing(set string, baseline int64, at time.Time) error {
 	return s.exec(`INSERT OR REPLACE INTO pending (uri, sets, list, seen, change, datetime, lastmod, length, hashes, type, encoding, links)
