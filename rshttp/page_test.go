@@ -237,6 +237,11 @@ func TestPageErrors(t *testing.T) {
 	for path, want := range map[string]int{
 		"/resourcesync/resourcelist.html?after=%21":                          404,
 		"/resourcesync/changelist.html?after=yesterday":                      404,
+		"/resourcesync/resourcelist.html?after=1":                            404,
+		"/resourcesync/resourcelist.html?after=20250101T000000.000000000Z":   404,
+		"/resourcesync/changelist.html?after=1":                              404,
+		"/resourcesync/changelist.html?after=~YQ":                            404,
+		"/resourcesync/changelist.html?after=99991231T000000.000000000Z":     200,
 		"/resourcesync/resourcelist/x.html":                                  404,
 		"/resourcesync/resourcelist.html?unknown=x":                          200,
 		"/resourcesync/resourcelist.html?after=~%21":                         404,

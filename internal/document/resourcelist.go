@@ -98,13 +98,18 @@ func renderResourcePage(ctx context.Context, t Target, st *State, b *render.Body
 // the path of a resource in the package, an error if the resource must be omitted, or
 // errOutgrown if the package is too large.
 func listResources(ctx context.Context, t Target, st *State, b *render.Body, limit int, pack func(resourcesync.Resource) (path string, err error)) error {
+	if w := b.Window; w != nil && (w.Skip > 0 || !w.Before.IsZero()) {
+		return t.NotExist("a range with this position")
+	}
 	l := &lister{t: t, body: b, limit: limit, pack: pack, st: st, started: time.Now(), at: st.Modified}
 	b.Head = resourceHead(t, false, l.at)
 	if err := l.listParts(ctx); err != nil {
 		return err
 	}
 	t.Set.report(b, l.left)
-	b.Head = resourceHead(t, false, l.at)
+	if b.Window == nil { // otherwise, l.at is only that of the entries on the page
+		b.Head = resourceHead(t, false, l.at)
+	}
 	return nil
 }
 

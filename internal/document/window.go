@@ -44,8 +44,12 @@ func RangeState(keys resourcesync.Range) *State {
 // newestFirst yields the changes of r in iv that w shows, the newest first.
 func newestFirst(ctx context.Context, t Target, r Record, iv resourcesync.Interval, w *render.Window) iter.Seq2[resourcesync.Change, error] {
 	return func(yield func(resourcesync.Change, error) bool) {
-		if !w.Before.IsZero() {
-			if iv.Until = w.Before.Add(-1); !iv.Until.After(iv.From) {
+		if w.Skip > 0 || w.Key != "" {
+			yield(resourcesync.Change{}, t.NotExist("a list with this position"))
+			return
+		}
+		if until := w.Before.Add(-1); !w.Before.IsZero() && until.Before(time.Now()) && (iv.Until.IsZero() || until.Before(iv.Until)) {
+			if iv.Until = until; !iv.Until.After(iv.From) {
 				yield(resourcesync.Change{}, t.NotExist("a list with this position"))
 				return
 			}

@@ -97,7 +97,9 @@ func (v *View) describe(data *pages.List, head *rsxml.Head, st *document.State, 
 			data.Facts = append(data.Facts, countFact("Resources", st.Count)...)
 		}
 	}
-	data.Facts = append(data.Facts, v.ageFact("Last change", md.At)...)
+	if !head.Index { // its time is when the set was divided
+		data.Facts = append(data.Facts, v.ageFact("Last change", md.At)...)
+	}
 	for _, l := range head.Links {
 		if l.Rel == resourcesync.RelAlternate {
 			data.Links = append(data.Links, webpage.Link{Text: "The newest changes in one list", URL: v.pageOf(l.Href)})
@@ -127,6 +129,8 @@ func caption(rows, all int64, noun string, p webpage.Pager) string {
 	switch {
 	case p.First == "" && p.Next == "" && rows > 1:
 		return "All " + number(rows, noun)
+	case p.First == "" && p.Next == "":
+		return number(rows, noun)
 	case all >= 0 && p.First == "":
 		return "The first " + number(rows, noun) + " of " + webpage.Count(all)
 	case all >= 0:
