@@ -19,7 +19,7 @@ const (
 	timelineChanges = 5000
 	timelineDays    = 30
 	latestChanges   = 10
-	liveSets        = 10
+	liveSets        = 3
 )
 
 // recent returns the latest changes of sets. It is nil if none of them has a journal and is ready.
