@@ -109,7 +109,7 @@ func (s *State) Note(p *Pending) (noted bool, err error) {
 		case unsure:
 			p.Unverifiable = k.have.Validators == (fetch.Validators{})
 		}
-		if t := k.have.Datetime; !t.IsZero() && !c.Resource.LastModified.After(t) {
+		if t := k.have.Datetime; !t.IsZero() && t.After(p.At.Add(-MaxMargin)) && !c.Resource.LastModified.After(t) {
 			p.Package = 0 // it can have an earlier version than the copy: a dump can lag behind its at
 		}
 	}
