@@ -121,13 +121,7 @@ func (r *run) noteNotification(ctx context.Context, set tree.Set, st *state.Set,
 // noteDocuments reads a Framework Notification. Changes of lists matter only if the changes
 // of resources are not pushed, or if some were missed that no list has shown yet.
 func (f *follower) noteDocuments(d *tree.Document, sets []string) error {
-	pushes := true
-	for _, uri := range sets {
-		pushes = pushes && f.pushes(uri)
-		if p := f.progress[uri]; p != nil && p.unlisted {
-			pushes, p.unlisted = false, false
-		}
-	}
+	pushes := !slices.ContainsFunc(sets, func(uri string) bool { return !f.pushes(uri) })
 	for e, err := range d.Entries() {
 		if err != nil {
 			return err
@@ -135,6 +129,14 @@ func (f *follower) noteDocuments(d *tree.Document, sets []string) error {
 		switch e.Metadata.Capability {
 		case resourcesync.CapabilityList, resourcesync.Description:
 			f.discoverAgain()
+		case resourcesync.ResourceList, resourcesync.ResourceDump:
+			for _, uri := range sets {
+				if p := f.progress[uri]; p != nil && p.unlisted {
+					p.unlisted = false
+					f.discoverAgain()
+				}
+			}
+			fallthrough
 		default:
 			if !pushes {
 				f.discoverAgain()
