@@ -35,7 +35,7 @@ func (s *State) NoteChange(in *Set, p *Staged) (noted bool, err error) {
 	p.New = !k.copied
 	deleted := c.Type == resourcesync.Deleted
 	switch {
-	case p.Unsure == DoubtDeletion && k.owner().set == in.URI:
+	case p.Unsure == DoubtDeletion && k.owner().set == in.URI && k.judge(in, p) != older:
 		if ceded, err := s.cede(c.Resource.URI, k.owner(), k.have.Datetime); ceded || err != nil {
 			return ceded, err
 		}
