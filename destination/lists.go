@@ -54,6 +54,9 @@ func (r *run) readResources(ctx context.Context, set tree.Set, st *state.Set) (n
 	if err != nil {
 		return 0, err
 	}
+	if len(r.freshnessOf(set.URI).begun) > 0 { // the lists have to show what the changes lack
+		ctx = fetch.Uncached(ctx)
+	}
 	b := &baseline{run: r, set: set, st: st, first: st.Baseline}
 	b.lists = walk{run: r, known: b.known, visit: b.visit}
 	for b.reading = 1; b.reading <= maxReadings; b.reading++ {
@@ -125,17 +128,16 @@ func (b *baseline) finish() error {
 	if err != nil {
 		return err
 	}
-	if missing > 0 && b.at.IsZero() {
+	outdated := false
+	if missing > 0 && b.at.IsZero() { // only the answer tells the age of such lists
 		f := b.freshnessOf(b.set.URI)
 		if f.outdated, err = b.state.IsAskedSince(b.set.URI, b.st.Baseline, f.lists.Add(time.Second)); err != nil {
 			return err
 		}
-		if f.outdated {
-			missing = 0 // of lists without a time, only the answer tells their age
-		}
+		outdated = f.outdated
 	}
 	now := time.Now().UnixMicro()
-	hold := b.unreadable
+	hold := b.unreadable || outdated
 	if !hold {
 		b.st.Guard, hold = b.st.Guard.Judge(b.limits, guard.Found{Begun: now, At: now, Count: count + b.created, Created: b.created, Missing: missing})
 		if hold {
@@ -144,7 +146,7 @@ func (b *baseline) finish() error {
 	}
 	switch {
 	case hold && missing > 0:
-		b.log.Warn(b.held(), "set", b.set.URI, "missing", missing, "of", count)
+		b.log.Warn(b.held(outdated), "set", b.set.URI, "missing", missing, "of", count)
 	case missing > 0:
 		if err := b.state.NoteMissing(b.set.URI, b.first, b.at); err != nil {
 			return err
@@ -170,7 +172,10 @@ func (b *baseline) end() {
 }
 
 // held returns the reason why deletions are held.
-func (b *baseline) held() string {
+func (b *baseline) held(outdated bool) string {
+	if outdated {
+		return "resources that the Source no longer lists are kept until the next run, because a cache has sent lists from before they were copied"
+	}
 	if b.unreadable {
 		return "resources that the Source no longer lists are kept, because the lists have entries that cannot be read"
 	}

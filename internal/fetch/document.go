@@ -55,6 +55,13 @@ func Date(h http.Header) time.Time {
 	return time.Now()
 }
 
+type uncachedKey struct{}
+
+// Uncached returns a context for documents that caches must not send without asking the Source.
+func Uncached(ctx context.Context) context.Context {
+	return context.WithValue(ctx, uncachedKey{}, true)
+}
+
 // A Document is a response that is read as text. Callers close it.
 type Document struct {
 	io.Reader // uncompressed; fails after maxDocument bytes
@@ -70,6 +77,9 @@ type Document struct {
 func (c *Client) Document(ctx context.Context, uri string, known Validators) (*Document, error) {
 	header := known.header()
 	header.Set("Accept-Encoding", "gzip")
+	if ctx.Value(uncachedKey{}) != nil {
+		header.Set("Cache-Control", "no-cache")
+	}
 	res, err := c.Get(ctx, uri, header)
 	if err != nil {
 		return nil, err

@@ -56,6 +56,22 @@ func text(t *testing.T, c *Content) string {
 	return string(b)
 }
 
+// TestUncached: caches are asked not to send documents of their own, if the context says so.
+func TestUncached(t *testing.T) {
+	var asked string
+	s, c := serve(t, func(w http.ResponseWriter, r *http.Request) { asked = r.Header.Get("Cache-Control") })
+	for want, ctx := range map[string]context.Context{"": t.Context(), "no-cache": Uncached(t.Context())} {
+		d, err := c.Document(ctx, s.URL, Validators{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Close()
+		if asked != want {
+			t.Errorf("Cache-Control is %q, want %q", asked, want)
+		}
+	}
+}
+
 // TestDown: a host that fails again and again is not requested for a while, and the error has the cause.
 func TestDown(t *testing.T) {
 	requests := 0

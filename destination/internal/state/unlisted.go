@@ -58,9 +58,10 @@ func (s *State) Missing(set string, baseline int64, at time.Time) (count, missin
 }
 
 // IsAskedSince reports whether any resource of a set that a baseline has not seen was requested at
-// a time or later.
+// a time or later. The clock of a server that states a time in the future is wrong.
 func (s *State) IsAskedSince(set string, baseline int64, t time.Time) (bool, error) {
-	n, err := s.int("SELECT EXISTS (SELECT 1 FROM resource WHERE sets = ? AND seen < ? AND asked >= ?)", set, baseline, nanos(t))
+	n, err := s.int("SELECT EXISTS (SELECT 1 FROM resource WHERE sets = ? AND seen < ? AND asked >= ? AND asked <= ?)",
+		set, baseline, nanos(t), nanos(time.Now().Add(time.Minute)))
 	return n > 0, err
 }
 
