@@ -2,6 +2,8 @@ package s3bucket
 
 import (
 	"context"
+	"crypto/md5"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -57,8 +59,16 @@ func (b Objects) Put(ctx context.Context, key string, body io.ReadSeeker, size i
 	if size > largest {
 		return "", fmt.Errorf("it has %d bytes, and S3 takes %d at most in one request", size, int64(largest))
 	}
+	sum := md5.New()
+	if _, err := io.Copy(sum, body); err != nil {
+		return "", err
+	}
+	if _, err := body.Seek(0, io.SeekStart); err != nil {
+		return "", err
+	}
 	in := &s3.PutObjectInput{
 		Bucket: &b.Bucket, Key: &key, Body: body, ContentLength: &size, ContentType: orNil(h.Type), ContentEncoding: orNil(h.Encoding),
+		ContentMD5:   aws.String(base64.StdEncoding.EncodeToString(sum.Sum(nil))), // buckets with Object Lock require a checksum
 		CacheControl: orNil(h.CacheControl), Metadata: map[string]string{objectstore.DigestName: h.Digest},
 	}
 	if c.IfNone {
@@ -67,7 +77,7 @@ func (b Objects) Put(ctx context.Context, key string, body io.ReadSeeker, size i
 	if c.IfMatch != "" {
 		in.IfMatch = quoted(c.IfMatch)
 	}
-	out, err := b.Client.PutObject(ctx, in, limitedResponse)
+	out, err := b.Client.PutObject(ctx, in, limitedResponse, withoutTrailer)
 	if err != nil {
 		return "", translate(err)
 	}
@@ -117,6 +127,12 @@ func limitedResponse(o *s3.Options) { o.HTTPClient = limited{o.HTTPClient} }
 
 // withoutWarnings turns off a line for each object without a checksum, past the logger of the host.
 func withoutWarnings(o *s3.Options) { o.DisableLogOutputChecksumValidationSkipped = true }
+
+// withoutTrailer turns off the checksum after the body. Over HTTPS, it adds aws-chunked to
+// Content-Encoding, which some stores keep and send to readers.
+func withoutTrailer(o *s3.Options) {
+	o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+}
 
 // translate gives an error the meaning that objectstore knows.
 func translate(err error) error {

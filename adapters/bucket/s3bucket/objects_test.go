@@ -1,0 +1,52 @@
+package s3bucket_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/resourcesync-go/resourcesync/adapters/bucket/s3bucket"
+	"github.com/resourcesync-go/resourcesync/adapters/objectstore"
+)
+
+// objectsAt returns the bucket papers of a server over HTTPS.
+func objectsAt(t *testing.T, h http.HandlerFunc) s3bucket.Objects {
+	t.Helper()
+	server := httptest.NewTLSServer(h)
+	t.Cleanup(server.Close)
+	return s3bucket.Objects{Bucket: "papers", Client: s3.New(s3.Options{
+		BaseEndpoint: &server.URL, Region: "us-east-1", UsePathStyle: true, HTTPClient: server.Client(), RetryMaxAttempts: 1,
+		Credentials:                credentials.NewStaticCredentialsProvider("key", "secret", ""),
+		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenSupported, // as of a client with the usual configuration
+	})}
+}
+
+// TestPut checks the request that stores an object: stores that ignore what they do not know must
+// keep the right bytes and headers.
+func TestPut(t *testing.T) {
+	var sent http.Header
+	var text []byte
+	b := objectsAt(t, func(w http.ResponseWriter, r *http.Request) {
+		sent = r.Header
+		text, _ = io.ReadAll(r.Body)
+		w.Header().Set("ETag", `"1"`)
+	})
+	const content = "<urlset/>"
+	etag, err := b.Put(t.Context(), "a.xml", strings.NewReader(content), int64(len(content)), objectstore.Header{Type: "application/xml", Encoding: "gzip"}, objectstore.Condition{IfNone: true})
+	if err != nil || etag != "1" || string(text) != content {
+		t.Fatalf("entity tag %q, %v; sent: %q", etag, err, text)
+	}
+	for name, want := range map[string]string{
+		"Content-Encoding": "gzip", "Content-Type": "application/xml", "If-None-Match": "*", "Content-Md5": "VOvLTbWV2crpo9j23Hlq+Q==", "X-Amz-Trailer": "",
+	} {
+		if got := strings.Join(sent.Values(name), ","); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
