@@ -29,6 +29,8 @@ type faulty struct {
 	delay  time.Duration // of the response to each Put
 	failed error         // of each Put, before the object is stored, or nil
 	lost   error         // of each Put, after the object has been stored, or nil
+	blind  bool          // Head fails after a Put whose response has been lost
+	unseen error         // of each Head, or nil
 }
 
 type stored struct {
@@ -44,6 +46,9 @@ func (m *faulty) Head(ctx context.Context, key string) (objectstore.Object, erro
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.unseen != nil {
+		return objectstore.Object{}, m.unseen
+	}
 	o, found := m.objects[key]
 	if !found {
 		return objectstore.Object{}, fs.ErrNotExist
@@ -83,6 +88,9 @@ func (m *faulty) Put(ctx context.Context, key string, body io.ReadSeeker, _ int6
 		return "", objectstore.ErrCondition
 	}
 	etag, err = m.store(key, body, h.Digest)
+	if m.blind {
+		m.unseen = errors.New("connection refused")
+	}
 	return etag, cmp.Or(err, m.lost)
 }
 
@@ -114,6 +122,14 @@ func (m *faulty) lose(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.lost = err
+}
+
+// isolate has each Put fail with err after the object has been stored, and each Head after that. If err
+// is nil, nothing fails any more.
+func (m *faulty) isolate(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lost, m.blind, m.unseen = err, err != nil, nil
 }
 
 // text returns the content of an object, or "" if there is none.

@@ -19,9 +19,12 @@ type lease struct {
 	name  string
 	token string // of this lease, so that no two have the same content
 
+	count int       // of the contents
+	begun time.Time // when the present content was first sent
+	open  bool      // whether the present content has been stored is not known
+
 	mu      sync.Mutex
 	etag    string    // of the object
-	count   int       // of the renewals
 	renewed time.Time // before the last renewal that succeeded
 	lost    error     // why the lease has ended, or nil
 
@@ -119,10 +122,13 @@ func (l *lease) await(ctx context.Context, was Object) (Object, error) {
 	return was, nil
 }
 
-// put stores the object of the lease.
+// put stores the object of the lease. If the last put may have succeeded, this one has the same
+// content, which Store.put recognizes.
 func (l *lease) put(ctx context.Context, c Condition) error {
-	begun := time.Now()
-	l.count++
+	if !l.open {
+		l.begun = time.Now()
+		l.count++
+	}
 	host, _ := os.Hostname()
 	content := static.Content{WriterTo: text(fmt.Sprintf("{%q: %q, %q: %q, %q: %d}\n", "host", host, "writer", l.token, "renewals", l.count)), Type: "application/json", CacheControl: "no-store"}
 	body, err := spool(content)
@@ -130,12 +136,13 @@ func (l *lease) put(ctx context.Context, c Condition) error {
 		return err
 	}
 	etag, err := l.store.put(ctx, l.name, body, Header{content.Type, "", content.CacheControl, body.digest}, c)
+	l.open = err != nil && !errors.Is(err, ErrCondition) && !errors.Is(err, errors.ErrUnsupported)
 	if err != nil {
 		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.etag, l.renewed = etag, begun
+	l.etag, l.renewed = etag, l.begun // others may have seen the content since then
 	return nil
 }
 
@@ -164,7 +171,11 @@ func (l *lease) keep(ctx context.Context) {
 		case <-tick.C:
 		}
 		limited, cancel := context.WithTimeout(ctx, l.store.options.Lease)
+		late := l.open
 		err := l.put(limited, Condition{IfMatch: l.etag})
+		if late && err == nil { // it counts from its first attempt, which is long ago
+			err = l.put(limited, Condition{IfMatch: l.etag})
+		}
 		cancel()
 		if errors.Is(err, ErrCondition) { // another error may pass before the lease ends
 			l.mu.Lock()

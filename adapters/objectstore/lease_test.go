@@ -197,6 +197,37 @@ func TestLostLease(t *testing.T) {
 	}
 }
 
+// TestUnknownRenewal checks that a writer keeps its lease after a renewal that has been stored, but of which
+// it could read neither the response nor the object.
+func TestUnknownRenewal(t *testing.T) {
+	for _, conditions := range []string{"obeyed", "ignored"} {
+		for name, answer := range map[string]error{"once": errors.New("connection reset"), "repeated by the client": objectstore.ErrCondition} {
+			t.Run(conditions+" "+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					m := newFaulty()
+					m.conditions = strings.TrimPrefix(conditions, "obeyed")
+					s, _ := storeIn(t, m)
+					must(t, s.Lock(t.Context(), leaseName))
+					before := m.text(leaseName)
+					m.isolate(answer)
+					time.Sleep(leaseTime/3 + time.Second)
+					if m.text(leaseName) == before {
+						t.Fatal("not renewed")
+					}
+					m.isolate(nil)
+					time.Sleep(leaseTime - 2*time.Second)
+					_, err := s.Write(t.Context(), "a", content("one"), static.Stamp{})
+					must(t, err)
+					must(t, s.Unlock(t.Context()))
+					if is := m.text(leaseName); is != "" {
+						t.Errorf("left: %s", is)
+					}
+				})
+			})
+		}
+	}
+}
+
 // TestConditions checks that an object that another program changes just before it is replaced, or
 // creates, is not replaced, and that a warning says so if a store cannot exclude this.
 func TestConditions(t *testing.T) {

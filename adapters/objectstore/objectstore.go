@@ -197,12 +197,15 @@ func (s *Store) Write(ctx context.Context, name string, c static.Content, was st
 
 // put stores an object on a condition.
 func (s *Store) put(ctx context.Context, name string, body *spooled, h Header, c Condition) (etag string, err error) {
+	isStored := func(o Object) bool { return o.Digest == h.Digest && o.Size == body.size }
 	if !s.conditional {
 		o, err := s.client.Head(ctx, s.key(name))
 		gone := errors.Is(err, fs.ErrNotExist)
 		switch {
 		case err != nil && !gone:
 			return "", wrap(name, err)
+		case !gone && isStored(o):
+			return o.ETag, nil
 		case c.IfNone && !gone || c.IfMatch != "" && c.IfMatch != o.ETag:
 			return "", wrap(name, ErrCondition)
 		}
@@ -213,8 +216,12 @@ func (s *Store) put(ctx context.Context, name string, body *spooled, h Header, c
 		return etag, wrap(name, err)
 	}
 	// If the response to a successful request is lost, a client that repeats it loses the condition.
-	if o, failed := s.client.Head(ctx, s.key(name)); failed == nil && o.Digest == h.Digest && o.Size == body.size {
+	o, failed := s.client.Head(ctx, s.key(name))
+	switch {
+	case failed == nil && isStored(o):
 		return o.ETag, nil
+	case failed != nil && !errors.Is(failed, fs.ErrNotExist): // the condition may have been met
+		err = fmt.Errorf("%w, after: %v", failed, err)
 	}
 	return "", wrap(name, err)
 }
