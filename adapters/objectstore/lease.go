@@ -26,6 +26,7 @@ type lease struct {
 	mu      sync.Mutex
 	etag    string    // of the object
 	renewed time.Time // before the last renewal that succeeded
+	failed  error     // of the last renewal, or nil
 	lost    error     // why the lease has ended, or nil
 
 	stop, done chan struct{}
@@ -177,10 +178,14 @@ func (l *lease) keep(ctx context.Context) {
 			err = l.put(limited, Condition{IfMatch: l.etag})
 		}
 		cancel()
+		l.mu.Lock()
+		l.failed = err
 		if errors.Is(err, ErrCondition) { // another error may pass before the lease ends
-			l.mu.Lock()
-			l.lost = err
-			l.mu.Unlock()
+			l.lost = fmt.Errorf("the lease has been lost: %w (%w)", static.ErrLocked, err)
+		}
+		lost := l.lost
+		l.mu.Unlock()
+		if lost != nil {
 			return
 		}
 	}
@@ -191,10 +196,10 @@ func (l *lease) check() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.lost == nil && time.Since(l.renewed) >= l.store.options.Lease {
-		l.lost = errors.New("it could not be renewed in time")
+		l.lost = errors.New("the lease could not be renewed in time")
+		if l.failed != nil {
+			l.lost = fmt.Errorf("%w: %w", l.lost, l.failed)
+		}
 	}
-	if l.lost != nil {
-		return fmt.Errorf("the lease has been lost: %w (%w)", static.ErrLocked, l.lost)
-	}
-	return nil
+	return l.lost
 }

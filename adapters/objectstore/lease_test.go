@@ -160,11 +160,13 @@ func TestSameMoment(t *testing.T) {
 
 // TestLostLease checks that a writer that loses its lease changes nothing from then on.
 func TestLostLease(t *testing.T) {
-	for name, lose := range map[string]func(m *faulty){
-		"taken over": func(m *faulty) { m.replace(leaseName, "of another") },
-		"cannot be renewed": func(m *faulty) {
-			m.fail(errors.New("connection refused"))
-		},
+	refused := errors.New("connection refused")
+	for name, test := range map[string]struct {
+		lose func(m *faulty)
+		want error
+	}{
+		"taken over":        {func(m *faulty) { m.replace(leaseName, "of another") }, static.ErrLocked},
+		"cannot be renewed": {func(m *faulty) { m.fail(refused) }, refused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -176,13 +178,13 @@ func TestLostLease(t *testing.T) {
 				time.Sleep(2 * leaseTime) // it renews
 				was, err = s.Write(t.Context(), "a", content("two"), was)
 				must(t, err)
-				lose(m)
+				test.lose(m)
 				time.Sleep(leaseTime)
 				m.fail(nil)
-				if _, err := s.Write(t.Context(), "a", content("three"), was); !errors.Is(err, static.ErrLocked) {
+				if _, err := s.Write(t.Context(), "a", content("three"), was); !errors.Is(err, test.want) || errors.Is(err, static.ErrLocked) != (test.want == static.ErrLocked) {
 					t.Errorf("error %v", err)
 				}
-				if err := s.Remove(t.Context(), "a"); !errors.Is(err, static.ErrLocked) {
+				if err := s.Remove(t.Context(), "a"); !errors.Is(err, test.want) {
 					t.Errorf("error %v", err)
 				}
 				if m.text("a") != "two" {
