@@ -84,7 +84,10 @@ func (c *buildConfig) run(ctx context.Context, m *member, stdout io.Writer) erro
 	begun := time.Now()
 	report, err := c.write(ctx, m, src)
 	if errors.Is(err, static.ErrLocked) {
-		return fmt.Errorf("--out %q: %w; run this build again when that has ended", c.out, err)
+		err = fmt.Errorf("--out %q: %w; run this build again when that has ended", c.out, err)
+		if len(report.Written)+len(report.Removed) == 0 {
+			return err
+		}
 	}
 	c.print(ctx, stdout, m, src, report, time.Since(begun))
 	if err != nil {
