@@ -2,8 +2,10 @@ package objectstore_test
 
 import (
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"strings"
 
@@ -11,9 +13,13 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
+// errNone means that nobody finds the documents yet.
+var errNone = errors.New("the Source Description does not exist")
+
 // crawl follows all links from the Source Description of a site over HTTP, as any reader of the bucket does. It
 // returns the paths of the documents and packages, and the number of listed resources. It returns an
-// error if a document is not valid, or a link leads nowhere.
+// error if a document is not valid, or a link leads nowhere. The error is errNone if there is no
+// Source Description.
 func crawl(public, site string) (paths map[string]bool, listed int, err error) {
 	paths = make(map[string]bool)
 	queue := []string{site + "/.well-known/resourcesync"}
@@ -27,8 +33,8 @@ func crawl(public, site string) (paths map[string]bool, listed int, err error) {
 		paths[name] = true
 		res, err := get(public + name)
 		if err != nil {
-			if len(paths) == 1 {
-				return nil, 0, nil // nobody finds the documents yet
+			if len(paths) == 1 && errors.Is(err, fs.ErrNotExist) {
+				err = errNone
 			}
 			return paths, listed, err
 		}

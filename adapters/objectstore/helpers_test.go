@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"path/filepath"
@@ -236,6 +237,9 @@ func get(url string) (*http.Response, error) {
 	if err == nil && res.StatusCode != http.StatusOK {
 		res.Body.Close()
 		err = fmt.Errorf("%s: %s", url, res.Status)
+		if res.StatusCode == http.StatusNotFound {
+			err = fmt.Errorf("%w: %s", fs.ErrNotExist, url)
+		}
 	}
 	return res, err
 }
