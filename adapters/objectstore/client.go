@@ -55,5 +55,5 @@ const DigestName = "resourcesyncdigest"
 // A Condition is the condition of a Put. The zero value is none.
 type Condition struct {
 	IfNone  bool   // there is no object
-	IfMatch string // the object has this entity tag; may be empty
+	IfMatch string // the object exists and has this entity tag; may be empty
 }

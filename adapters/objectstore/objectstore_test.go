@@ -135,6 +135,30 @@ func TestOthers(t *testing.T) {
 	})
 }
 
+// TestConditionsOfServers checks what real servers do with conditions of writes that are not met.
+func TestConditionsOfServers(t *testing.T) {
+	each(t, func(t *testing.T, b server) {
+		b.put("present", "foreign")
+		const etag = "d41d8cd98f00b204e9800998ecf8427e" // of no object
+		for name, test := range map[string]struct {
+			key       string
+			condition objectstore.Condition
+		}{
+			"exists":  {"present", objectstore.Condition{IfNone: true}},
+			"differs": {"present", objectstore.Condition{IfMatch: etag}},
+			"gone":    {"gone", objectstore.Condition{IfMatch: etag}},
+		} {
+			_, err := b.client.Put(t.Context(), test.key, strings.NewReader("text"), 4, objectstore.Header{Type: "text/plain", Digest: "digest"}, test.condition)
+			if !errors.Is(err, objectstore.ErrCondition) {
+				t.Errorf("%s: error %v", name, err)
+			}
+		}
+		if keys := b.keys(); !slices.Equal(keys, []string{"present"}) {
+			t.Errorf("objects %q", keys)
+		}
+	})
+}
+
 // pages returns the keys of the pages of the Resource List.
 func (s *site) pages(b server) []string {
 	return slices.DeleteFunc(b.keys(), func(key string) bool { return !strings.Contains(key, "/resourcelist/") })

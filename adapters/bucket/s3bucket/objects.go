@@ -78,8 +78,11 @@ func (b Objects) Put(ctx context.Context, key string, body io.ReadSeeker, size i
 		in.IfMatch = quoted(c.IfMatch)
 	}
 	out, err := b.Client.PutObject(ctx, in, limitedResponse, withoutTrailer)
+	if err = translate(err); c.IfMatch != "" && errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w (%w)", objectstore.ErrCondition, err)
+	}
 	if err != nil {
-		return "", translate(err)
+		return "", err
 	}
 	return strings.Trim(aws.ToString(out.ETag), `"`), nil
 }

@@ -1,6 +1,8 @@
 package s3bucket_test
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -47,6 +49,34 @@ func TestPut(t *testing.T) {
 	} {
 		if got := strings.Join(sent.Values(name), ","); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestPutErrors checks what an answer to a write that depends on an object means.
+func TestPutErrors(t *testing.T) {
+	for name, test := range map[string]struct {
+		status int
+		code   string
+		want   error // or nil if the error has no meaning
+	}{
+		"changed":     {412, "PreconditionFailed", objectstore.ErrCondition},
+		"gone":        {404, "NoSuchKey", objectstore.ErrCondition},
+		"no bucket":   {404, "NoSuchBucket", nil},
+		"unsupported": {501, "NotImplemented", errors.ErrUnsupported},
+	} {
+		b := objectsAt(t, func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(test.status)
+			fmt.Fprintf(w, "<Error><Code>%s</Code></Error>", test.code)
+		})
+		_, err := b.Put(t.Context(), "a.xml", strings.NewReader("x"), 1, objectstore.Header{}, objectstore.Condition{IfMatch: "1"})
+		for _, meaning := range []error{objectstore.ErrCondition, errors.ErrUnsupported} {
+			if errors.Is(err, meaning) != (meaning == test.want) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if err == nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
