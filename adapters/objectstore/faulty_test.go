@@ -26,6 +26,7 @@ type faulty struct {
 
 	conditions string // "ignored" or "rejected"; "" if they are obeyed
 
+	hung   bool          // each Delete lasts until its context ends
 	delay  time.Duration // of the response to each Put
 	failed error         // of each Put, before the object is stored, or nil
 	lost   error         // of each Put, after the object has been stored, or nil
@@ -139,7 +140,11 @@ func (m *faulty) text(key string) string {
 	return string(m.objects[key].text)
 }
 
-func (m *faulty) Delete(_ context.Context, key, etag string) error {
+func (m *faulty) Delete(ctx context.Context, key, etag string) error {
+	if m.hung {
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if o, found := m.objects[key]; found && o.ETag != etag && m.conditions == "" {

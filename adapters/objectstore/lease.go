@@ -76,8 +76,10 @@ func (s *Store) Unlock(ctx context.Context) error {
 	return l.giveBack(ctx)
 }
 
-// giveBack deletes the object of the lease.
+// giveBack deletes the object of the lease. It may take as long as the lease is valid.
 func (l *lease) giveBack(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, l.store.options.Lease)
+	defer cancel()
 	return wrap(l.name, l.store.client.Delete(ctx, l.store.key(l.name), l.etag))
 }
 

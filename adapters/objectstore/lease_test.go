@@ -124,6 +124,23 @@ func TestGivenBack(t *testing.T) {
 	})
 }
 
+// TestUnlockEnds checks that a store that does not answer does not keep a writer for ever.
+func TestUnlockEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newFaulty()
+		s, _ := storeIn(t, m)
+		must(t, s.Lock(t.Context(), leaseName))
+		m.hung = true
+		begun := time.Now()
+		if err := s.Unlock(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v", err)
+		}
+		if took := time.Since(begun); took > leaseTime {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
 // TestSameMoment checks that of two writers that find a void lease, or none, one gets it.
 func TestSameMoment(t *testing.T) {
 	for name, is := range map[string]string{"none": "", "void": "of a process that was killed"} {
