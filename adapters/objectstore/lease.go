@@ -197,11 +197,17 @@ func (l *lease) keep(ctx context.Context) {
 func (l *lease) check() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.lost == nil && time.Since(l.renewed) >= l.store.options.Lease {
+	if l.lost == nil && elapsed(l.renewed) >= l.store.options.Lease {
 		l.lost = errors.New("the lease could not be renewed in time")
 		if l.failed != nil {
 			l.lost = fmt.Errorf("%w: %w", l.lost, l.failed)
 		}
 	}
 	return l.lost
+}
+
+// elapsed returns the time since t. On many systems, the monotonic clock stands still while the
+// computer is suspended, so the time is that of the wall clock if that is more.
+func elapsed(t time.Time) time.Duration {
+	return max(time.Since(t), time.Now().Round(0).Sub(t))
 }
