@@ -19,9 +19,10 @@ type lease struct {
 	name  string
 	token string // of this lease, so that no two have the same content
 
-	count int       // of the contents
-	begun time.Time // when the present content was first sent
-	open  bool      // whether the present content has been stored is not known
+	count  int       // of the contents
+	digest string    // of the present content
+	begun  time.Time // when it was first sent
+	open   bool      // whether it has been stored is not known
 
 	mu      sync.Mutex
 	etag    string    // of the object
@@ -70,17 +71,27 @@ func (s *Store) Unlock(ctx context.Context) error {
 	l := s.lease
 	close(l.stop)
 	<-l.done
-	if l.lost != nil {
-		return nil // the failure has been reported, and the object is that of another
+	if l.check() != nil {
+		return nil // all writes had the lease; another may have it now
 	}
 	return l.giveBack(ctx)
 }
 
-// giveBack deletes the object of the lease. It may take as long as the lease is valid.
+// giveBack deletes the object of the lease. It may take as long as the lease is valid. Not all stores
+// know the condition of a deletion, so it looks at the object first.
 func (l *lease) giveBack(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, l.store.options.Lease)
 	defer cancel()
-	return wrap(l.name, l.store.client.Delete(ctx, l.store.key(l.name), l.etag))
+	o, err := l.store.client.Head(ctx, l.store.key(l.name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err == nil && o.ETag != l.etag && o.Digest != l.digest:
+		return nil // another has taken it over
+	case err == nil:
+		err = l.store.client.Delete(ctx, l.store.key(l.name), o.ETag)
+	}
+	return wrap(l.name, err)
 }
 
 // take puts the object of the lease, once nobody renews the present one.
@@ -138,6 +149,7 @@ func (l *lease) put(ctx context.Context, c Condition) error {
 	if err != nil {
 		return err
 	}
+	l.digest = body.digest
 	etag, err := l.store.put(ctx, l.name, body, Header{content.Type, "", content.CacheControl, body.digest}, c)
 	l.open = err != nil && !errors.Is(err, ErrCondition) && !errors.Is(err, errors.ErrUnsupported)
 	if err != nil {

@@ -2,7 +2,6 @@ package objectstore_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"log/slog"
 	"strings"
@@ -97,47 +96,6 @@ func TestRefused(t *testing.T) {
 			t.Errorf("refused after %v", took)
 		}
 		must(t, first.Unlock(t.Context()))
-	})
-}
-
-// TestGivenBack checks that a lease is given back although it is just being renewed, or the probe of
-// conditions fails.
-func TestGivenBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newFaulty()
-		m.delay = 2 * time.Second
-		s, _ := storeIn(t, m)
-		must(t, s.Lock(t.Context(), leaseName))
-		time.Sleep(leaseTime/3 + time.Second)
-		must(t, s.Unlock(t.Context()))
-		if is := m.text(leaseName); is != "" {
-			t.Errorf("left: %s", is)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // ends in the probe
-		defer cancel()
-		if err := s.Lock(ctx, leaseName); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("error %v", err)
-		}
-		if is := m.text(leaseName); is != "" {
-			t.Errorf("left after the failure: %s", is)
-		}
-	})
-}
-
-// TestUnlockEnds checks that a store that does not answer does not keep a writer for ever.
-func TestUnlockEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newFaulty()
-		s, _ := storeIn(t, m)
-		must(t, s.Lock(t.Context(), leaseName))
-		m.hung = true
-		begun := time.Now()
-		if err := s.Unlock(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("error %v", err)
-		}
-		if took := time.Since(begun); took > leaseTime {
-			t.Errorf("took %v", took)
-		}
 	})
 }
 
