@@ -103,6 +103,8 @@ func (b Objects) Delete(ctx context.Context, key, etag string) error {
 	return err
 }
 
+var errUnfinished = errors.New("the store says that its listing continues, but gives no new continuation token")
+
 // List implements [objectstore.Client].
 func (b Objects) List(ctx context.Context, prefix string) iter.Seq2[objectstore.Object, error] {
 	return func(yield func(objectstore.Object, error) bool) {
@@ -118,9 +120,15 @@ func (b Objects) List(ctx context.Context, prefix string) iter.Seq2[objectstore.
 					return
 				}
 			}
-			if in.ContinuationToken = page.NextContinuationToken; in.ContinuationToken == nil {
+			if !aws.ToBool(page.IsTruncated) {
 				return
 			}
+			next := aws.ToString(page.NextContinuationToken)
+			if next == "" || next == aws.ToString(in.ContinuationToken) {
+				yield(objectstore.Object{}, errUnfinished)
+				return
+			}
+			in.ContinuationToken = &next
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,6 +78,48 @@ func TestPutErrors(t *testing.T) {
 		}
 		if err == nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestList checks where a listing ends, and that one without an end is an error.
+func TestList(t *testing.T) {
+	page := func(key, rest string) string {
+		return "<ListBucketResult><Contents><Key>" + key + "</Key><Size>1</Size></Contents>" + rest + "</ListBucketResult>"
+	}
+	const truncated = "<IsTruncated>true</IsTruncated>"
+	for name, test := range map[string]struct {
+		second string // the second page
+		whole  bool
+	}{
+		"ends":                {page("b", "<IsTruncated>false</IsTruncated>"), true},
+		"ends with a token":   {page("b", "<IsTruncated>false</IsTruncated><NextContinuationToken>2</NextContinuationToken>"), true},
+		"repeats its token":   {page("b", truncated+"<NextContinuationToken>2</NextContinuationToken>"), false},
+		"continues, no token": {page("b", truncated), false},
+	} {
+		requests := 0
+		b := objectsAt(t, func(w http.ResponseWriter, r *http.Request) {
+			requests++
+			text := page("a", truncated+"<NextContinuationToken>2</NextContinuationToken>")
+			if r.URL.Query().Get("continuation-token") == "2" {
+				text = test.second
+			}
+			if requests > 3 {
+				text = page("endless", "")
+			}
+			_, _ = io.WriteString(w, text)
+		})
+		var keys []string
+		var failed error
+		for o, err := range b.List(t.Context(), "") {
+			if err != nil {
+				failed = err
+				break
+			}
+			keys = append(keys, o.Key)
+		}
+		if !slices.Equal(keys, []string{"a", "b"}) || (failed == nil) != test.whole {
+			t.Errorf("%s: %q, %v", name, keys, failed)
 		}
 	}
 }
