@@ -3,6 +3,7 @@ package bucketurl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -35,22 +36,25 @@ const (
 
 const knownBuckets = "give s3://NAME, gs://NAME or azblob://NAME"
 
-// Parse parses the URL of a bucket.
+// Parse parses the URL of a bucket. Its errors have no password.
 func Parse(text string) (*Bucket, error) {
 	u, err := url.Parse(text)
-	switch {
-	case err != nil || u.Scheme == "":
+	if err != nil {
+		return nil, errors.New("the URL of the bucket is not valid: " + knownBuckets)
+	}
+	switch endpoint := u.Query().Get("endpoint"); {
+	case settings.WithoutPassword(endpoint) != endpoint:
+		return nil, fmt.Errorf("bucket %s://%s: the endpoint has credentials: these are in the environment or in files, not in the URL", u.Scheme, u.Host)
+	case u.Scheme == "":
 		return nil, fmt.Errorf("bucket %q: %s", text, knownBuckets)
 	case u.Scheme == "file":
-		return nil, fmt.Errorf("bucket %q: a folder needs no bucket: use resourcesync serve to publish it, and the path of a folder to mirror into it", text)
+		return nil, fmt.Errorf("bucket %q: a folder needs no bucket: use resourcesync serve to publish it, and the path of a folder to mirror into it", u.Redacted())
 	case u.Scheme != s3Scheme && u.Scheme != googleScheme && u.Scheme != azureScheme:
 		return nil, fmt.Errorf("bucket %q: the scheme %s is not known: %s", u.Redacted(), u.Scheme, knownBuckets)
-	case u.Host == "":
-		return nil, fmt.Errorf("bucket %q has no name: %s", text, knownBuckets)
 	case u.User != nil:
 		return nil, fmt.Errorf("bucket %s: credentials are in the environment or in files, not in the URL", u.Redacted())
-	case settings.WithoutPassword(u.Query().Get("endpoint")) != u.Query().Get("endpoint"):
-		return nil, fmt.Errorf("bucket %s://%s: the endpoint has credentials: these are in the environment or in files, not in the URL", u.Scheme, u.Host)
+	case u.Host == "":
+		return nil, fmt.Errorf("bucket %q has no name: %s", text, knownBuckets)
 	case u.Query().Has("prefix"):
 		return nil, fmt.Errorf("bucket %q: write the prefix as a path, as in %s://%s/papers/", text, u.Scheme, u.Host)
 	}
