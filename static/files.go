@@ -40,9 +40,9 @@ type Store interface {
 	// is the zero value.
 	Write(ctx context.Context, name string, c Content, was Stamp) (Stamp, error)
 
-	// Remove removes a file, which need not exist. A Store that can recognise the files of other
-	// programs leaves those.
-	Remove(ctx context.Context, name string) error
+	// Remove removes a file, and reports whether it has done so. The file need not exist. A Store
+	// that can recognise the files of other programs leaves those.
+	Remove(ctx context.Context, name string) (removed bool, err error)
 
 	// Files yields the names of the files in a folder, without those in its subfolders. The
 	// names have no slashes. A folder that does not exist has no files.

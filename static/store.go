@@ -161,11 +161,11 @@ func (w *writer) begin(ctx context.Context) error {
 
 // remove removes a file.
 func (w *writer) remove(ctx context.Context, name string) error {
-	err := w.begin(ctx)
-	if err == nil {
-		err = w.files.Remove(ctx, name)
+	if err := w.begin(ctx); err != nil {
+		return err
 	}
-	if err == nil {
+	removed, err := w.files.Remove(ctx, name)
+	if removed {
 		w.report.Removed = append(w.report.Removed, name)
 	}
 	return err

@@ -208,12 +208,16 @@ func (t *tree) create(name string, content io.WriterTo) (now Stamp, err error) {
 }
 
 // Remove implements [Store].
-func (t *tree) Remove(_ context.Context, name string) error {
-	if err := t.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+func (t *tree) Remove(_ context.Context, name string) (bool, error) {
+	err := t.root.Remove(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
 	}
 	t.done()
-	return nil
+	return true, nil
 }
 
 // Files implements [Store].

@@ -125,7 +125,7 @@ func (w *writer) adopt(ctx context.Context) error {
 		for base, err := range w.files.Files(ctx, folder) {
 			name := path.Join(folder, base)
 			if err == nil && base == tempName {
-				err = w.files.Remove(ctx, name)
+				_, err = w.files.Remove(ctx, name)
 			}
 			if err != nil {
 				return err

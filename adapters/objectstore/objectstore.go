@@ -227,26 +227,26 @@ func (s *Store) put(ctx context.Context, name string, body *spooled, h Header, c
 }
 
 // Remove implements [static.Store]. It leaves objects that other programs have stored.
-func (s *Store) Remove(ctx context.Context, name string) error {
+func (s *Store) Remove(ctx context.Context, name string) (removed bool, err error) {
 	if err := s.lease.check(); err != nil {
-		return err
+		return false, err
 	}
 	o, err := s.client.Head(ctx, s.key(name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil
+		return false, nil
 	case err == nil && !isOurs(o):
 		s.options.Logger.Warn("object not removed: another program has stored it", "key", s.key(name))
-		return nil
+		return false, nil
 	case err == nil:
 		err = s.client.Delete(ctx, s.key(name), o.ETag)
 	}
 	if err != nil {
-		return wrap(name, err)
+		return false, wrap(name, err)
 	}
 	dir, base := path.Split(name)
 	delete(s.folder(dir).listed, base)
-	return nil
+	return true, nil
 }
 
 // Files implements [static.Store].

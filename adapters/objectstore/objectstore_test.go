@@ -130,7 +130,10 @@ func TestOthers(t *testing.T) {
 		}
 		s.delete(1, 25)
 		s.options.Grace = -1
-		s.write()
+		report := s.write()
+		if removed := report.Removed; len(removed) == 0 || slices.Contains(removed, page[len(prefix):]) {
+			t.Errorf("removed: %q", removed)
+		}
 		s.check(b, 5, page)
 	})
 }
