@@ -34,6 +34,9 @@ func (b Objects) Head(ctx context.Context, key string) (objectstore.Object, erro
 	if err != nil {
 		return objectstore.Object{}, translate(err)
 	}
+	if out.ContentLength == nil {
+		return objectstore.Object{}, errNoLength
+	}
 	return objectOf(key, out.ContentLength, out.ETag, out.Metadata), nil
 }
 
@@ -43,8 +46,16 @@ func (b Objects) Get(ctx context.Context, key string) (io.ReadCloser, objectstor
 	if err != nil {
 		return nil, objectstore.Object{}, translate(err)
 	}
+	if out.ContentLength == nil {
+		out.Body.Close()
+		return nil, objectstore.Object{}, errNoLength
+	}
 	return out.Body, objectOf(key, out.ContentLength, out.ETag, out.Metadata), nil
 }
+
+// errNoLength means that a store or a proxy does not send an object as it is stored. Google Cloud
+// Storage decompresses objects with Content-Encoding: gzip for clients that do not accept it.
+var errNoLength = errors.New("the store does not state the length of the object, which it may have decompressed")
 
 func objectOf(key string, size *int64, etag *string, metadata map[string]string) objectstore.Object {
 	return objectstore.Object{Key: key, Size: aws.ToInt64(size), ETag: strings.Trim(aws.ToString(etag), `"`), Digest: metadata[objectstore.DigestName]}

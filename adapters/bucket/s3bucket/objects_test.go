@@ -123,3 +123,16 @@ func TestList(t *testing.T) {
 		}
 	}
 }
+
+// TestNoLength checks that an object whose length is not known is not taken for an empty one.
+func TestNoLength(t *testing.T) {
+	b := objectsAt(t, func(w http.ResponseWriter, r *http.Request) {
+		w.(http.Flusher).Flush()
+	})
+	if o, err := b.Head(t.Context(), "a.xml"); err == nil || !strings.Contains(err.Error(), "length") {
+		t.Errorf("%+v, %v", o, err)
+	}
+	if _, o, err := b.Get(t.Context(), "a.xml"); err == nil || !strings.Contains(err.Error(), "length") {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
