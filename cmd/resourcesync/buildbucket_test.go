@@ -98,14 +98,16 @@ func TestBuildInNoBucket(t *testing.T) {
 	missing := strings.Replace(newBucket(t).URL, "s3://", "s3://missing-", 1)
 	for name, test := range map[string]struct {
 		out    string
+		flags  []string
 		status int
 		want   string
 	}{
-		"missing":       {missing, 1, "NoSuchBucket"},
-		"unknown store": {"ftp://papers", 2, "the scheme ftp is not known"},
-		"password":      {"s3://user:secret@papers", 2, "credentials are in the environment"},
+		"missing":        {missing, nil, 1, "NoSuchBucket"},
+		"unknown store":  {"ftp://papers", nil, 2, "the scheme ftp is not known"},
+		"password":       {"s3://user:secret@papers", nil, 2, "credentials are in the environment"},
+		"gzip in Google": {"gs://papers", []string{"--gzip"}, 2, "--gzip: is not for gs://"},
 	} {
-		b := newBuilt(t, test.out, "https://files.example.org/")
+		b := newBuilt(t, test.out, "https://files.example.org/", test.flags...)
 		if _, status, stderr := b.try(); status != test.status || !strings.Contains(stderr, test.want) || strings.Contains(stderr, "secret@") {
 			t.Errorf("%s: status %d: %s", name, status, stderr)
 		}

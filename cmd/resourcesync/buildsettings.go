@@ -89,6 +89,7 @@ func parseBuild(args []string) (*buildConfig, error) {
 			f.Add(settings.Errorf("--out: %w", err)) // without the value, which may have a password
 		}
 		b.bucket = at
+		f.If(b.gzip && at != nil && at.Decompresses(), "gzip", "is not for gs://, because Google Cloud Storage decompresses such objects for some clients; leave it out")
 	}
 	f.Add(b.site.check())
 	return b, c.Locate(f.Err())

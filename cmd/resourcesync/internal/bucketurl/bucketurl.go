@@ -127,6 +127,10 @@ func (b *Bucket) Objects(ctx context.Context) (objectstore.Client, func() error,
 	return nil, nil, fmt.Errorf("bucket %s: unknown driver", b)
 }
 
+// Decompresses reports whether the store decompresses objects with Content-Encoding: gzip for clients
+// that do not accept it, which changes their length.
+func (b *Bucket) Decompresses() bool { return b.scheme == googleScheme }
+
 // Service returns the Service of the scheme.
 func (b *Bucket) Service() bucket.Service {
 	if b.scheme == azureScheme {
