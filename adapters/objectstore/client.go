@@ -11,6 +11,9 @@ import (
 // requires.
 var ErrCondition = errors.New("the object has been changed by another program")
 
+// ErrTooLarge means that an object is larger than its store takes in one request.
+var ErrTooLarge = errors.New("it is too large for the bucket")
+
 // A Client sends the requests to one bucket. Package s3bucket has one for stores with the API of S3,
 // and azurebucket one for Azure Blob Storage. A Client is safe for concurrent use.
 //
@@ -18,6 +21,9 @@ var ErrCondition = errors.New("the object has been changed by another program")
 type Client interface {
 	Head(ctx context.Context, key string) (Object, error)
 	Get(ctx context.Context, key string) (io.ReadCloser, Object, error)
+
+	// MaxSize returns the size of the largest object that Put can store, in bytes.
+	MaxSize() int64
 
 	// Put stores size bytes of body, which is at its beginning, and returns the entity tag of
 	// the new object. If the condition is not met, the error is ErrCondition; it is

@@ -39,7 +39,11 @@ type stored struct {
 	text []byte
 }
 
+const maxSize = 1000
+
 func newFaulty() *faulty { return &faulty{objects: make(map[string]stored)} }
+
+func (m *faulty) MaxSize() int64 { return maxSize }
 
 func (m *faulty) Head(ctx context.Context, key string) (objectstore.Object, error) {
 	if err := ctx.Err(); err != nil {

@@ -145,7 +145,7 @@ func (l *lease) put(ctx context.Context, c Condition) error {
 	}
 	host, _ := os.Hostname()
 	content := static.Content{WriterTo: text(fmt.Sprintf("{%q: %q, %q: %q, %q: %d}\n", "host", host, "writer", l.token, "renewals", l.count)), Type: "application/json", CacheControl: "no-store"}
-	body, err := spool(content)
+	body, err := spool(content, l.store.client.MaxSize())
 	if err != nil {
 		return err
 	}

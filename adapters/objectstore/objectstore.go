@@ -174,9 +174,9 @@ func (s *Store) Compare(ctx context.Context, name string, c static.Content) (sta
 
 // Write implements [static.Store].
 func (s *Store) Write(ctx context.Context, name string, c static.Content, was static.Stamp) (static.Stamp, error) {
-	body, err := spool(c)
+	body, err := spool(c, s.client.MaxSize())
 	if err != nil {
-		return static.Stamp{}, err
+		return static.Stamp{}, wrap(name, err)
 	}
 	defer body.close()
 	if err := s.lease.check(); err != nil {

@@ -21,15 +21,17 @@ const inMemory = 64 << 20
 type spooled struct {
 	io.ReadSeeker
 	size   int64
+	max    int64 // that size may have
 	digest string
 
 	text []byte
 	file *os.File
 }
 
-// spool reads a content. The caller closes the result.
-func spool(c static.Content) (*spooled, error) {
-	s := new(spooled)
+// spool reads a content of max bytes at most. The caller closes the result. A larger content is
+// ErrTooLarge as soon as that is known.
+func spool(c static.Content, max int64) (*spooled, error) {
+	s := &spooled{max: max}
 	var err error
 	if s.digest, err = digestOf(c, s); err == nil && s.file != nil {
 		_, err = s.file.Seek(0, io.SeekStart)
@@ -47,6 +49,9 @@ func spool(c static.Content) (*spooled, error) {
 // Write implements io.Writer.
 func (s *spooled) Write(p []byte) (int, error) {
 	s.size += int64(len(p))
+	if s.size > s.max {
+		return 0, fmt.Errorf("%w, which takes %d bytes in one request", ErrTooLarge, s.max)
+	}
 	if s.file == nil && len(s.text)+len(p) <= inMemory {
 		s.text = append(s.text, p...)
 		return len(p), nil

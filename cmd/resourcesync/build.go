@@ -89,6 +89,9 @@ func (c *buildConfig) run(ctx context.Context, m *member, stdout io.Writer) erro
 			return err
 		}
 	}
+	if errors.Is(err, objectstore.ErrTooLarge) {
+		err = fmt.Errorf("--out %q: %w; leave large files out with --exclude, or give no --dumps", c.out, err)
+	}
 	c.print(ctx, stdout, m, src, report, time.Since(begun))
 	if err != nil {
 		return err

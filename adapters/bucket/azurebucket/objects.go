@@ -61,7 +61,10 @@ func objectOf(key string, size *int64, etag *azcore.ETag, metadata map[string]*s
 	return o
 }
 
-// Put implements [objectstore.Client]: in one request, for which the store has a limit of 5,000 MiB.
+// MaxSize implements [objectstore.Client]: 5,000 MiB, which Azure takes in one request.
+func (b Objects) MaxSize() int64 { return 5000 << 20 }
+
+// Put implements [objectstore.Client]: in one request.
 func (b Objects) Put(ctx context.Context, key string, body io.ReadSeeker, _ int64, h objectstore.Header, c objectstore.Condition) (string, error) {
 	o := &blockblob.UploadOptions{
 		HTTPHeaders: &azblob.HTTPHeaders{BlobContentType: &h.Type, BlobContentEncoding: &h.Encoding, BlobCacheControl: &h.CacheControl},

@@ -61,15 +61,12 @@ func objectOf(key string, size *int64, etag *string, metadata map[string]string)
 	return objectstore.Object{Key: key, Size: aws.ToInt64(size), ETag: strings.Trim(aws.ToString(etag), `"`), Digest: metadata[objectstore.DigestName]}
 }
 
-// largest is the size of the largest object that S3 takes in one request.
-const largest = 5 << 30
+// MaxSize implements [objectstore.Client]: 5 GiB, which S3 takes in one request.
+func (b Objects) MaxSize() int64 { return 5 << 30 }
 
 // Put implements [objectstore.Client]: in one request, so that an upload that breaks off leaves
-// nothing behind. An object has 5 GiB at most.
+// nothing behind.
 func (b Objects) Put(ctx context.Context, key string, body io.ReadSeeker, size int64, h objectstore.Header, c objectstore.Condition) (string, error) {
-	if size > largest {
-		return "", fmt.Errorf("it has %d bytes, and S3 takes %d at most in one request", size, int64(largest))
-	}
 	sum := md5.New()
 	if _, err := io.Copy(sum, body); err != nil {
 		return "", err
