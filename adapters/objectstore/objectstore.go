@@ -45,8 +45,10 @@ type Options struct {
 	// in a slash.
 	Prefix string
 
-	// Lease is the time after which a lease that is not renewed is void. After a process was
-	// killed, the next one waits for as long. If zero, 30 seconds is used.
+	// Lease is the time after which a lease that is not renewed is void: 100 milliseconds or more.
+	// After a process was killed, the next one waits for as long. All processes that write to
+	// the same place must have the same value, because a Store takes another's lease for void
+	// after its own time. If zero, 30 seconds is used.
 	Lease time.Duration
 
 	// Logger receives warnings. If nil, slog.Default() is used.
@@ -75,6 +77,9 @@ type folder struct {
 // fewer documents may have any number of other objects.
 const askFirst = 16
 
+// minLease is the shortest time of a lease. A shorter one ends between two renewals.
+const minLease = 100 * time.Millisecond
+
 // maxRead is the size of the largest object that is read as a whole.
 const maxRead = 1 << 30
 
@@ -88,6 +93,9 @@ func New(client Client, opts *Options) (*Store, error) {
 		return nil, fmt.Errorf("objectstore: the prefix %q does not end in a slash", p)
 	}
 	s.options.Lease = cmp.Or(s.options.Lease, 30*time.Second)
+	if s.options.Lease < minLease {
+		return nil, fmt.Errorf("objectstore: the lease of %v is shorter than %v", s.options.Lease, minLease)
+	}
 	s.options.Logger = cmp.Or(s.options.Logger, slog.Default())
 	return s, nil
 }

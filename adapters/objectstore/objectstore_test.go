@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync/adapters/objectstore"
 )
@@ -167,9 +168,15 @@ func (s *site) pages(b server) []string {
 	return slices.DeleteFunc(b.keys(), func(key string) bool { return !strings.Contains(key, "/resourcelist/") })
 }
 
-// TestInvalid checks that a prefix has a slash at its end.
+// TestInvalid checks that invalid options are refused.
 func TestInvalid(t *testing.T) {
-	if _, err := objectstore.New(nil, &objectstore.Options{Prefix: "site"}); err == nil || !strings.Contains(err.Error(), "slash") {
-		t.Errorf("error %v", err)
+	for want, o := range map[string]objectstore.Options{
+		"slash":              {Prefix: "site"},
+		"shorter than 100ms": {Lease: time.Millisecond},
+		"the lease of -1s":   {Lease: -time.Second},
+	} {
+		if _, err := objectstore.New(nil, &o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
 	}
 }
