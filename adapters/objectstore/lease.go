@@ -46,10 +46,6 @@ func (s *Store) Lock(ctx context.Context, name string) error {
 	s.conditional, s.folders = true, make(map[string]*folder)
 	l := &lease{store: s, name: name, token: rand.Text(), stop: make(chan struct{}), done: make(chan struct{})}
 	err := l.take(ctx)
-	if errors.Is(err, errors.ErrUnsupported) {
-		s.conditional = false
-		err = l.take(ctx)
-	}
 	if err != nil {
 		return err
 	}
@@ -106,7 +102,11 @@ func (l *lease) take(ctx context.Context) error {
 			return err
 		}
 	}
-	err = l.put(ctx, Condition{IfMatch: was.ETag, IfNone: was.ETag == ""})
+	c := Condition{IfMatch: was.ETag, IfNone: was.ETag == ""}
+	if err = l.put(ctx, c); errors.Is(err, errors.ErrUnsupported) {
+		l.store.conditional = false
+		err = l.put(ctx, c)
+	}
 	if errors.Is(err, ErrCondition) {
 		err = static.ErrLocked // another process was faster
 	}

@@ -62,23 +62,26 @@ func TestTwoWriters(t *testing.T) {
 // TestKilledWriter checks that the lease of a process that was killed is void after its time, and not
 // before.
 func TestKilledWriter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newFaulty()
-		m.replace(leaseName, "of a process that was killed")
-		s, _ := storeIn(t, m)
-		begun := time.Now()
-		must(t, s.Lock(t.Context(), leaseName))
-		if took := time.Since(begun); took != leaseTime {
-			t.Errorf("the lease was void after %v", took)
-		}
-		must(t, s.Unlock(t.Context()))
-		begun = time.Now()
-		must(t, s.Lock(t.Context(), leaseName))
-		if took := time.Since(begun); took != 0 {
-			t.Errorf("a lease was given back, and free after %v", took)
-		}
-		must(t, s.Unlock(t.Context()))
-	})
+	for _, conditions := range []string{"", "ignored", "rejected"} {
+		synctest.Test(t, func(t *testing.T) {
+			m := newFaulty()
+			m.conditions = conditions
+			m.replace(leaseName, "of a process that was killed")
+			s, _ := storeIn(t, m)
+			begun := time.Now()
+			must(t, s.Lock(t.Context(), leaseName))
+			if took := time.Since(begun); took != leaseTime {
+				t.Errorf("conditions %q: the lease was void after %v", conditions, took)
+			}
+			must(t, s.Unlock(t.Context()))
+			begun = time.Now()
+			must(t, s.Lock(t.Context(), leaseName))
+			if took := time.Since(begun); took != 0 {
+				t.Errorf("conditions %q: a lease was given back, and free after %v", conditions, took)
+			}
+			must(t, s.Unlock(t.Context()))
+		})
+	}
 }
 
 // TestRefused checks that a writer is refused once the other one has renewed its lease.
