@@ -42,7 +42,7 @@ func TestNotGivenBack(t *testing.T) {
 		"taken over": {func(m *faulty) { m.replace(leaseName, "of another") }, true},
 		"expired": {func(m *faulty) {
 			m.fail(errors.New("connection refused"))
-			time.Sleep(leaseTime)
+			time.Sleep(leaseTime + time.Second) // past the renewal at its end
 			m.fail(nil)
 		}, true},
 		"unknown renewal": {func(m *faulty) {
