@@ -68,7 +68,11 @@ func (w *writer) write(ctx context.Context) error {
 	// After an error, the next Write knows the files that this one has written.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
-	return errors.Join(err, w.known.write(ctx, w.files))
+	failed := w.known.write(ctx, w.files)
+	if errors.Is(err, failed) { // a lock that has been lost fails both
+		return err
+	}
+	return errors.Join(err, failed)
 }
 
 // skipDumps finds the Resource Dumps that are too recent to be replaced, and complete.
