@@ -299,7 +299,11 @@ func TestWebSocket(t *testing.T) {
 	if !strings.HasPrefix(uri, "ws://") {
 		t.Fatalf("the channel is at %q", uri)
 	}
-	conn, _, err := websocket.Dial(t.Context(), uri, nil)
+	conn, res, err := websocket.Dial(t.Context(), uri, nil)
+	for until := time.Now().Add(needs.Patience); err != nil && res != nil && res.StatusCode == http.StatusServiceUnavailable && time.Now().Before(until); {
+		time.Sleep(10 * time.Millisecond) // the lists are ready before the channel is open
+		conn, res, err = websocket.Dial(t.Context(), uri, nil)
+	}
 	must(t, err)
 	defer conn.CloseNow()
 	s.write("file", "content")
