@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coder/websocket"
-
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
@@ -288,28 +286,6 @@ func TestNoHub(t *testing.T) {
 	}
 	if _, body := s.get("websub/index.html"); body != "a page" {
 		t.Errorf("the page in websub is %q", body)
-	}
-}
-
-// With --websocket, connected clients are notified as well.
-func TestWebSocket(t *testing.T) {
-	t.Parallel()
-	s := startReady(t, t.TempDir(), "--state", t.TempDir()+"/state", "--hub", "none", "--websocket")
-	uri := s.capabilities()["change-notification"]
-	if !strings.HasPrefix(uri, "ws://") {
-		t.Fatalf("the channel is at %q", uri)
-	}
-	conn, res, err := websocket.Dial(t.Context(), uri, nil)
-	for until := time.Now().Add(needs.Patience); err != nil && res != nil && res.StatusCode == http.StatusServiceUnavailable && time.Now().Before(until); {
-		time.Sleep(10 * time.Millisecond) // the lists are ready before the channel is open
-		conn, res, err = websocket.Dial(t.Context(), uri, nil)
-	}
-	must(t, err)
-	defer conn.CloseNow()
-	s.write("file", "content")
-	_, body, err := conn.Read(t.Context())
-	if err != nil || !strings.Contains(string(body), "<loc>"+s.site+"file</loc>") {
-		t.Errorf("the client was told %q, %v", body, err)
 	}
 }
 

@@ -71,10 +71,7 @@ sets:
 
 	sockets := map[string]*websocket.Conn{}
 	for _, set := range []string{"kept", "changed"} {
-		conn, _, err := websocket.Dial(t.Context(), site+"resourcesync/"+set+"/change/websocket", nil)
-		must(t, err)
-		defer conn.CloseNow()
-		sockets[set] = conn
+		sockets[set] = dial(t, site+"resourcesync/"+set+"/change/websocket")
 	}
 	var replaced []replacedPart
 	for version := 1; version <= 5; version++ {

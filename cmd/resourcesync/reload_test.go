@@ -18,8 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coder/websocket"
-
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/oaitest"
 	"github.com/resourcesync-go/resourcesync/internal/s3test"
@@ -208,9 +206,7 @@ func TestReload(t *testing.T) {
 		topics[set] = subscriber.New(t, "a secret")
 		topics[set].Subscribe(p.site+"websub/", p.site+"resourcesync/"+set+"/change/")
 	}
-	conn, _, err := websocket.Dial(t.Context(), p.site+"resourcesync/papers/change/websocket", nil)
-	must(t, err)
-	defer conn.CloseNow()
+	conn := dial(t, p.site+"resourcesync/papers/change/websocket")
 	var overSocket atomic.Int64
 	var over atomic.Bool
 	go func() {
