@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,20 +8,30 @@ import (
 	"github.com/resourcesync-go/resourcesync/examples/internal/tour"
 )
 
-// TestFolder follows files into the lists, also over a restart.
+func TestMain(m *testing.M) {
+	tour.Main(m, func() {
+		address = os.Args[1]
+		main()
+	})
+}
+
+// TestFolder follows files into the lists, even if the program is killed and starts again.
 func TestFolder(t *testing.T) {
-	folder, database := t.TempDir(), filepath.Join(t.TempDir(), "folder.db")
+	current := t.TempDir()
+	folder := filepath.Join(current, "docs")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	write := func(name, text string) {
 		t.Helper()
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	example := func(ctx context.Context, ln net.Listener) error { return run(ctx, ln, folder, database) }
 	write("a.txt", "a")
 	write("gone.txt", "gone")
 
-	s := tour.StartScan(t, example)
+	s := tour.StartProgram(t, current)
 	s.Await("/resourcesync/resourcelist.xml", s.URL+"/a.txt", s.URL+"/gone.txt")
 	s.Await("/resourcesync/capabilitylist.xml", `capability="resourcedump"`)
 	write("b.txt", "b")

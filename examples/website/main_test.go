@@ -1,20 +1,24 @@
 package main
 
 import (
-	"context"
-	"net"
 	"net/http"
-	"path/filepath"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync/examples/internal/tour"
 )
 
+func TestMain(m *testing.M) {
+	tour.Main(m, func() {
+		address = os.Args[1]
+		main()
+	})
+}
+
 // TestWebsite follows a write that passes through the program into the Change List.
 func TestWebsite(t *testing.T) {
-	database := filepath.Join(t.TempDir(), "website.db")
-	s := tour.StartScan(t, func(ctx context.Context, ln net.Listener) error { return run(ctx, ln, database) })
+	s := tour.StartProgram(t, t.TempDir())
 	s.Await("/resourcesync/resourcelist.xml", s.URL+"/page")
 	req, err := http.NewRequest("PUT", s.URL+"/page", strings.NewReader("Hello again."))
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"sync"
 )
 
+var address = "127.0.0.1:8080" // of the website
+
 // newWebsite returns a website that does not use ResourceSync: a page that can be written, and
 // a sitemap.
 func newWebsite(site string) http.Handler {

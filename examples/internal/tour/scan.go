@@ -10,47 +10,50 @@ import (
 	"time"
 )
 
-// A ScanSite is an example that scans, while it runs in this process.
+// A ScanSite is an example that scans.
 type ScanSite struct {
 	URL string // without a slash at its end
 
-	t    *testing.T
-	run  func(ctx context.Context, ln net.Listener) error
-	stop func()
+	t     *testing.T
+	start func() (stop func())
+	stop  func()
 }
 
-// StartScan runs an example until the test ends.
+// StartScan runs an example in this process until the test ends.
 func StartScan(t *testing.T, run func(ctx context.Context, ln net.Listener) error) *ScanSite {
 	t.Helper()
-	s := &ScanSite{t: t, run: run}
+	s := &ScanSite{t: t}
+	s.start = func() (stop func()) {
+		t.Helper()
+		address := "127.0.0.1:0"
+		if s.URL != "" {
+			address = strings.TrimPrefix(s.URL, "http://")
+		}
+		ln, err := net.Listen("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.URL = "http://" + ln.Addr().String()
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- run(ctx, ln) }()
+		return func() {
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			ln.Close()
+		}
+	}
 	s.Start()
-	t.Cleanup(func() { s.Stop() })
+	t.Cleanup(s.Stop)
 	return s
 }
 
 // Start starts the example again, at its former address.
 func (s *ScanSite) Start() {
 	s.t.Helper()
-	address := "127.0.0.1:0"
-	if s.URL != "" {
-		address = strings.TrimPrefix(s.URL, "http://")
-	}
-	ln, err := net.Listen("tcp", address)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.URL = "http://" + ln.Addr().String()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.run(ctx, ln) }()
-	s.stop = func() {
-		cancel()
-		if err := <-ended; err != nil {
-			s.t.Error(err)
-		}
-		ln.Close()
-		http.DefaultClient.CloseIdleConnections()
-	}
+	s.stop = s.start()
 }
 
 // Stop ends the example.
@@ -58,6 +61,7 @@ func (s *ScanSite) Stop() {
 	if s.stop != nil {
 		s.stop()
 		s.stop = nil
+		http.DefaultClient.CloseIdleConnections()
 	}
 }
 
