@@ -152,7 +152,8 @@ func isOver(c *resourcesync.Change, at time.Time) bool {
 }
 
 // sameVersion reports whether two entries describe the same version of a resource. Without
-// hashes, a time must be the same, and nothing may differ.
+// hashes, a time must be the same, and nothing may differ. If only one of them has the time of a
+// change, lastmod must show that change: an older one can belong to several versions.
 func sameVersion(a, b *resourcesync.Change) bool {
 	if comparable, same := digest.Compare(a.Resource.Hashes, b.Resource.Hashes); comparable {
 		return same
@@ -166,6 +167,9 @@ func sameVersion(a, b *resourcesync.Change) bool {
 	for _, times := range [][2]time.Time{{x.LastModified, y.LastModified}, {a.Datetime, b.Datetime}} {
 		switch {
 		case times[0].IsZero() || times[1].IsZero():
+			if t := latest(a.Datetime, b.Datetime); same && x.LastModified.Before(t) {
+				return false
+			}
 		case !times[0].Equal(times[1]):
 			return false
 		default:
