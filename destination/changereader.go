@@ -42,6 +42,7 @@ type changeReader struct {
 	early, untimed, unmodified, all bool
 
 	outdated bool // a cache has sent a document from before its last reading, so entries are missing
+	undated  bool // a document without a Date can be such a one
 
 	audit bool // the entries are staged for an audit, also those that are known
 
@@ -168,7 +169,7 @@ func (c *changeReader) flush(ctx context.Context, end func() error) error {
 		err = c.state.Write(ctx, func() error {
 			for i := range changes {
 				p := &changes[i]
-				if c.lists.failed != nil || c.outdated {
+				if c.lists.failed != nil || c.outdated || c.undated {
 					p.MayBeFollowed()
 				}
 				noted, err := c.state.NoteChange(c.st, p)
@@ -226,6 +227,7 @@ func (c *changeReader) note(ctx context.Context, p *page, in *state.Package) ([]
 	if err != nil {
 		return nil, err
 	}
+	c.undated = c.undated || p.Header.Get("Date") == ""
 	l := c.newListReader(p.Document, p.uri, known, in)
 	parts, err := c.noteAll(ctx, p.Document, l.entry, l.end)
 	if err != nil {

@@ -65,6 +65,9 @@ func (s *State) NoteChange(in *Set, p *Staged) (noted bool, err error) {
 	verdict := k.judge(in, p)
 	switch {
 	case p.Unsure != DoubtNone && verdict != older:
+		if err := s.distrust(&k, c); err != nil {
+			return false, err
+		}
 		c.Type = resourcesync.Updated
 		p.ask(p.Unsure, time.Time{})
 	case verdict == older:

@@ -63,8 +63,8 @@ type Staged struct {
 	Late     bool          // it is new and before a change that was read earlier, or from a notification
 }
 
-// MayBeFollowed makes a new change without a time a question: a document that could not be read, or of which a cache has
-// sent an old version, can have had a later entry of the resource before.
+// MayBeFollowed makes a new change without a time a question: a document that could not be read, or of which a cache may
+// have sent an old version, can have had a later entry of the resource before.
 func (c *Staged) MayBeFollowed() {
 	if c.Age == AgeNew && c.Change.Datetime.IsZero() {
 		c.Unsure = max(c.Unsure, doubtOf(c.Change.Type == resourcesync.Deleted))
