@@ -210,6 +210,7 @@ func (l *listReader) estimate(p *state.Staged, e *rsxml.Entry) {
 // stage stages an entry in the order of the list.
 func (l *listReader) stage(p *state.Staged) error {
 	l.staged++
+	p.Disordered = l.disordered
 	return l.state.Stage(p, l.backward())
 }
 

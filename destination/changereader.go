@@ -44,6 +44,10 @@ type changeReader struct {
 	outdated bool // a cache has sent a document from before its last reading, so entries are missing
 	undated  bool // a document without a Date can be such a one
 
+	// disordered is set if an index has its parts in another order than that of their times. It can be newest first, or a
+	// clock was set back.
+	disordered bool
+
 	audit bool // the entries are staged for an audit, also those that are known
 
 	readings []*state.Reading // not saved yet
@@ -233,6 +237,7 @@ func (c *changeReader) note(ctx context.Context, p *page, in *state.Package) ([]
 	if err != nil {
 		return nil, err
 	}
+	c.disordered = sortParts(parts) || c.disordered
 	if len(parts) > 0 || p.cut != nil || p.top && l.repeatable(l.reading) {
 		l.reading.Validators = fetch.Validators{} // the parts, or a list that looks the same, have to be read
 	}

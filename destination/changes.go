@@ -89,18 +89,25 @@ func (c *changeReader) visit(ctx context.Context, p *page) (parts []rsxml.Entry,
 }
 
 // unread returns the parts of an index that may have changes since the cutoff. A part that was
-// not closed when it was read, or that the index did not have, can have some at any time.
+// not closed when it was read, or that the index did not have, can have some at any time. If a
+// clock was set back, parts after such a one may seem to end before the cutoff. They are read
+// too, because they have later changes.
 func (c *changeReader) unread(parts []rsxml.Entry) ([]rsxml.Entry, error) {
 	if len(parts) == 0 {
 		return nil, nil
 	}
 	open, err := c.state.Open(c.set.URI)
+	read, setBack := false, false
 	return slices.DeleteFunc(parts, func(e rsxml.Entry) bool {
 		until := e.Metadata.Until
-		if c.closed[e.Loc] = until; until.IsZero() || open[e.Loc] || c.fresh[e.Loc] {
+		c.closed[e.Loc] = until
+		setBack = setBack || !until.IsZero() && until.Before(e.Metadata.From)
+		// A change at until may have come after the last reading.
+		if until.IsZero() || open[e.Loc] || c.fresh[e.Loc] || !until.Before(c.cutoff) {
+			read = true
 			return false
 		}
-		return until.Before(c.cutoff) // a change at until may have come after the last reading
+		return !read || !setBack
 	}), err
 }
 

@@ -265,7 +265,7 @@ func (r *run) noteAll(ctx context.Context, d *tree.Document, note func(*rsxml.En
 			case p.err != nil:
 				return &listError{p.err}
 			}
-			parts = p.parts.sorted()
+			parts = p.parts.entries
 			return end(parts)
 		})
 		if err != nil {

@@ -242,13 +242,22 @@ func (p *parts) add(e *rsxml.Entry) error {
 	return nil
 }
 
-// sorted returns the entries, by time if all have one, and none ends before it begins: then a clock was set back.
+// sorted returns the entries as sortParts sorts them.
 func (p *parts) sorted() []rsxml.Entry {
-	if !slices.ContainsFunc(p.entries, func(e rsxml.Entry) bool {
+	sortParts(p.entries)
+	return p.entries
+}
+
+// sortParts sorts entries by time if all have one, and none ends before it begins: then a clock was set back. It reports
+// whether they had another order.
+func sortParts(entries []rsxml.Entry) (moved bool) {
+	byTime := func(a, b rsxml.Entry) int { return a.Metadata.From.Compare(b.Metadata.From) }
+	if slices.IsSortedFunc(entries, byTime) || slices.ContainsFunc(entries, func(e rsxml.Entry) bool {
 		from, until := e.Metadata.From, e.Metadata.Until
 		return from.IsZero() || !until.IsZero() && until.Before(from)
 	}) {
-		slices.SortStableFunc(p.entries, func(a, b rsxml.Entry) int { return a.Metadata.From.Compare(b.Metadata.From) })
+		return false
 	}
-	return p.entries
+	slices.SortStableFunc(entries, byTime)
+	return true
 }

@@ -61,6 +61,9 @@ type Staged struct {
 	Lag      time.Duration // between the change and an answer that lacked it, or 0
 	Unsure   Doubt         // another entry can be the last one of the resource
 	Late     bool          // it is new and before a change that was read earlier, or from a notification
+
+	// Disordered means that only times show which entries of other documents are later; not stored.
+	Disordered bool
 }
 
 // MayBeFollowed makes a new change without a time a question: a document that could not be read, or of which a cache may
@@ -98,6 +101,9 @@ func (s *State) Stage(c *Staged, backward bool) error {
 	if found && (timed && now < before || backward && !(timed && now > before)) {
 		return s.exec("UPDATE temp.staged SET n = (SELECT max(n) + 1 FROM temp.staged), unsure = max(unsure, ?1), age = iif(?2 = ?3 OR age = ?4, ?2, age) WHERE uri = ?5 AND sets = ?6",
 			doubt, int64(c.Age), int64(AgeNew), int64(AgeKnown), c.Change.Resource.URI, c.Set)
+	}
+	if c.Disordered && found && !(timed && now > before) {
+		c.Unsure = max(c.Unsure, doubt)
 	}
 	if age == AgeNew && c.Age == AgeKnown { // what is known was noted before the new one was listed
 		c.Unsure, c.Age = max(c.Unsure, doubt), AgeNew
