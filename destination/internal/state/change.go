@@ -211,6 +211,8 @@ func (k *knowledge) judge(in *Set, p *Staged) verdict {
 		return doubtful // the known change is after the answer: a clock was ahead, or a cache has sent an old document
 	case p.Late && !k.copied && (!k.waiting || k.row.doubt != DoubtNone):
 		return doubtful
+	case p.Age == AgeUnknown && in.Known && !t.After(in.Cursor) && !k.copied && (!k.waiting || k.row.doubt != DoubtNone):
+		return doubtful // a later change that was read before can have deleted the resource
 	case p.Late && k.copied && !k.waiting && p.Change.Type != resourcesync.Deleted && k.have.requestedAfter(t):
 		return doubtful // the copy can have a later version
 	}
