@@ -3,6 +3,8 @@ package simulation
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -47,11 +49,11 @@ func (w *World) rest() {
 	if want := min(c.blocked, 1); status != want && !(status == 1 && w.anyBlocked()) {
 		w.fail("exit", "the exit status of the last run is %d", status)
 	}
-	w.auditAtRest(&c)
+	undecided := w.auditAtRest(&c)
 	want := w.unverifiable()
 	report, status = w.sync()
 	if names := w.contents(w.number); len(names) > 0 && c.blocked+c.stale == 0 {
-		w.judgeRequests(names)
+		w.judgeRequests(names, undecided)
 	}
 	if report.Unverifiable != want && status == 0 && w.Dumps == "" { // contents of packages have neither validators nor times that are known here
 		w.fail("unverifiable", "the last run counts %d resources as unverifiable instead of %d", report.Unverifiable, want)
@@ -132,12 +134,13 @@ func (w *World) edited() bool {
 	return false
 }
 
-// auditAtRest judges an audit of the copy in the end.
-func (w *World) auditAtRest(c *comparison) {
+// auditAtRest judges an audit of the copy in the end, and returns the number of resources that it
+// cannot decide.
+func (w *World) auditAtRest(c *comparison) (undecided int64) {
 	p, _, err := w.start()
 	if err != nil {
 		w.broken(err)
-		return
+		return 0
 	}
 	a, err := p.d.Audit(context.Background())
 	w.event("audit %d: %+v, %v", p.number, a, err)
@@ -158,13 +161,17 @@ func (w *World) auditAtRest(c *comparison) {
 	}
 	w.judgeCost(w.number, 1)
 	w.pause()
+	return a.Undecided
 }
 
 // judgeRequests judges the requests for contents of a run whose copy was already
-// current.
-func (w *World) judgeRequests(names []string) {
+// current, after an audit.
+func (w *World) judgeRequests(names []string, undecided int64) {
 	if w.NoHash && (w.Validators == "none" || w.NoLists) || w.Validators == "none" && !w.marked() {
 		return // neither the server nor a package has a validator
+	}
+	if w.NoHash && w.UseDumps && undecided > 0 && !slices.ContainsFunc(names, func(name string) bool { return !strings.HasSuffix(name, ".zip") }) {
+		return // the run asks for what the audit could not decide, and all packages are to be used
 	}
 	w.fail("requests", "one more run has requested %v", names)
 }
