@@ -16,10 +16,13 @@ func (s *scanRun) beginCopy() *copying {
 		return nil
 	}
 	copy, err := s.Dir.keep()
-	if copy == nil && err == nil {
+	switch {
+	case err != nil: // copy may be a nil pointer
+		return &copying{err: err}
+	case copy == nil:
 		return nil
 	}
-	return &copying{copy, err}
+	return &copying{copy: copy}
 }
 
 func (c *copying) write(p []byte) {

@@ -106,7 +106,8 @@ func TestCopiesFail(t *testing.T) {
 		case "beginning":
 			d.keep = func() (Copy, error) {
 				if left--; left < 0 {
-					return nil, full
+					var none *memoryCopy
+					return none, full
 				}
 				return k.begin()
 			}
