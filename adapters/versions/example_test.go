@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/adapters/dir"
+	"github.com/resourcesync-go/resourcesync/adapters/memory"
 	"github.com/resourcesync-go/resourcesync/adapters/versions"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
-// A scan of a folder copies the files that it reads, so that the version of a change
-// can still be opened when the file has changed again.
+// A set of files keeps the version after each change, also when the file has changed again.
 func Example() {
+	ctx := context.Background()
 	place, err := os.MkdirTemp("", "")
 	if err != nil {
 		panic(err)
@@ -29,24 +30,38 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	files, err := dir.Open(folder, "https://example.org/", &dir.Options{
-		Keep: func() (dir.Copy, error) { return store.Create() },
-	})
+	files, err := versions.OpenFolder(folder, "https://example.org/", store, nil)
 	if err != nil {
 		panic(err)
 	}
 	defer files.Close()
-
-	ctx := context.Background()
-	for r := range files.Resources(ctx) {
-		os.WriteFile(file, []byte("second"), 0o600)
-		past, err := store.OpenChange(ctx, resourcesync.Change{Type: resourcesync.Created, Resource: r})
+	set, err := scan.Into(ctx, new(memory.Store), "files", files, nil)
+	if err != nil {
+		panic(err)
+	}
+	for _, text := range []string{"first", "second", "third version"} {
+		os.WriteFile(file, []byte(text), 0o600)
+		if _, err := set.Update(ctx); err != nil {
+			panic(err)
+		}
+	}
+	since, err := set.Since(ctx)
+	if err != nil {
+		panic(err)
+	}
+	for change, err := range set.Changes(ctx, resourcesync.Interval{From: since}) {
 		if err != nil {
 			panic(err)
 		}
-		text, _ := io.ReadAll(past)
-		past.Close()
-		fmt.Printf("%s was %q\n", r.Key, text)
+		version, err := files.OpenChange(ctx, change)
+		if err != nil {
+			panic(err)
+		}
+		text, _ := io.ReadAll(version)
+		version.Close()
+		fmt.Printf("%s %s: %q\n", change.Type, change.Resource.Key, text)
 	}
-	// Output: a.txt was "first"
+	// Output:
+	// updated a.txt: "second"
+	// updated a.txt: "third version"
 }

@@ -172,7 +172,6 @@ type folderSet struct {
 	*folderConfig
 	dir       *dir.Dir
 	excluding exclusions      // in force
-	copies    *versions.Store // nil if none are kept
 	sparse    sparse.Log      // for lines that clients can cause
 	warned    map[string]bool // reserved paths whose files have been logged
 }
@@ -189,25 +188,32 @@ func (c *folderConfig) open(ctx context.Context, m *member) (_ *content, err err
 		Exclude:         s.excludes,
 		Logger:          m.log,
 	}
+	var origin folder
 	if c.keep > 0 {
-		if s.copies, err = openVersions(c, m); err != nil {
+		copies, err := openVersions(c, m)
+		if err != nil {
 			return nil, err
 		}
-		o.Keep = s.keepVersion
-	}
-	if s.dir, err = dir.Open(c.folder, m.baseURL, o); err != nil {
-		return nil, settings.Errorf("%w", err)
+		f, err := versions.OpenFolder(c.folder, m.baseURL, copies, o)
+		if err != nil {
+			return nil, settings.Errorf("%w", err)
+		}
+		origin, s.dir = f, f.Dir
+	} else {
+		if s.dir, err = dir.Open(c.folder, m.baseURL, o); err != nil {
+			return nil, settings.Errorf("%w", err)
+		}
+		origin = s.dir
 	}
 	content := &content{
 		from:    slog.String("folder", c.folder),
 		unit:    "file",
-		origin:  folderOrigin{s.dir, s},
+		origin:  folderOrigin{origin, s},
 		handler: s.handler,
 		close:   s.dir.Close,
 	}
-	if s.copies != nil {
-		content.set.ChangeOpener = history{s.copies, s.dir}
-		content.set.Memento = true
+	if history, ok := origin.(*versions.Folder); ok {
+		content.set.ChangeOpener, content.set.Memento = history, true
 	}
 	return content, nil
 }
@@ -222,16 +228,32 @@ func (s *folderSet) excludes(key string, isDir bool) bool {
 	return reserved != nil && slices.Contains(*reserved, path)
 }
 
-// A folderOrigin is a folder whose scans also log files in reserved places and remove old
-// versions.
+// A folder is a *dir.Dir or a *versions.Folder.
+type folder interface {
+	scan.Origin
+	scan.Binder
+	scan.Parter
+	scan.Watcher
+	scan.Estimator
+	scan.Progresser
+	scan.Identifier
+	scan.Excluder
+	scan.Recognizer
+	scan.Container
+	resourcesync.Opener
+	resourcesync.Checksummer
+	resourcesync.Coverer
+}
+
+// A folderOrigin is a folder whose scans also log files in reserved places.
 type folderOrigin struct {
-	*dir.Dir
+	folder
 	set *folderSet
 }
 
 // Identity implements [scan.Identifier].
 func (o folderOrigin) Identity() scan.Identity {
-	id := o.Dir.Identity()
+	id := o.folder.Identity()
 	id.Excluded = o.set.excluding.record(id.Excluded)
 	return id
 }
@@ -240,13 +262,7 @@ func (o folderOrigin) Identity() scan.Identity {
 func (o folderOrigin) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource, error] {
 	return func(yield func(resourcesync.Resource, error) bool) {
 		o.set.logReserved()
-		if o.set.copies != nil {
-			// Prune here, because no other server of the site scans now.
-			if err := o.set.copies.Prune(ctx); err != nil {
-				o.set.log.Warn("old versions not removed", "error", err)
-			}
-		}
-		o.Dir.Resources(ctx)(yield)
+		o.folder.Resources(ctx)(yield)
 	}
 }
 

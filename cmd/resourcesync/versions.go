@@ -1,16 +1,12 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/adapters/dir"
 	"github.com/resourcesync-go/resourcesync/adapters/versions"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/internal/paths"
@@ -57,34 +53,4 @@ func openVersions(c *folderConfig, m *member) (*versions.Store, error) {
 			"keep-versions", settings.SpanText(c.keep))
 	}
 	return store, nil
-}
-
-// A history opens the version of a file after a change: a copy, or the file itself if
-// it is unchanged. So a file that is older than the copies also has a version.
-type history struct {
-	*versions.Store
-	files *dir.Dir
-}
-
-func (h history) OpenChange(ctx context.Context, c resourcesync.Change) (io.ReadCloser, error) {
-	content, err := h.Store.OpenChange(ctx, c)
-	if errors.Is(err, fs.ErrNotExist) && c.Type != resourcesync.Deleted {
-		return h.files.Open(ctx, c.Resource)
-	}
-	return content, err
-}
-
-// Checksum implements [resourcesync.Checksummer]: the journal has the checksums that
-// scans have computed.
-func (h history) Checksum(ctx context.Context, r resourcesync.Resource) (uint32, error) {
-	return h.files.Checksum(ctx, r)
-}
-
-// keepVersion begins the copy of a file that a scan reads. Files of the first scan are
-// not changes, so they are not copied.
-func (s *folderSet) keepVersion() (dir.Copy, error) {
-	if !s.set.Ready() {
-		return nil, nil
-	}
-	return s.copies.Create()
 }
