@@ -19,6 +19,10 @@ import (
 // An error is yielded once and last, with a zero Resource. All methods are safe for
 // concurrent use.
 //
+// An iteration need not be a snapshot: it may read in batches, and may show changes that are
+// made while it runs. It can last as long as a slow client takes to receive a package, so it
+// should hold no lock and no transaction that blocks writers while yield runs.
+//
 // Keys are ordered by their bytes, as Go's < orders strings (in PostgreSQL, COLLATE
 // "C"). They are unique within the set.
 //
@@ -151,7 +155,7 @@ type Checksummer interface {
 type ChangeOpener interface {
 	// OpenChange opens the representation that c created. c is as Changes
 	// yields it, but its Resource may lack Links and Attrs. If the version no
-	// longer exists, the error is io/fs.ErrNotExist.
+	// longer exists, or c is a deletion, the error is io/fs.ErrNotExist.
 	//
 	// The journal may assign the Datetime, so the host cannot always find the version
 	// by it. Identify the version by its hash: store digests with the resource, as
@@ -190,8 +194,8 @@ type PatchOpener interface {
 // Watcher is a Provider that reports changes at once. Without it, the Source polls
 // the set.
 type Watcher interface {
-	// Watch calls wake at least once after each change, until ctx is done or
-	// watching fails. It may call wake when nothing has changed. wake does not
+	// Watch calls wake at least once after each change, until ctx is done, and then
+	// returns nil, or until watching fails. It may call wake when nothing has changed. wake does not
 	// block and may be called from any goroutine.
 	Watch(ctx context.Context, wake func()) error
 }
@@ -210,7 +214,8 @@ type Runner interface {
 type Coverer interface {
 	// Covers reports whether the resource at u is covered by the set's
 	// capabilities (section 6.3.3). u is the URL of a request: its path and
-	// query are set, its scheme and host may not be. It is called by requests, so it
+	// query are set, its scheme and host may not be. A URL with a query is another URL
+	// than the one without it. It is called by requests, so it
 	// should not wait for long. A Source caches the answers: see its method Link.
 	Covers(u *url.URL) bool
 }

@@ -30,7 +30,7 @@ type Resource struct {
 
 	// LastModified is the <lastmod> of the entry: the time that the HTTP header
 	// of that name would have. It should not be in the future; stores record
-	// such a time as unknown. Documents state whole milliseconds; they omit a time
+	// such a time as unknown. Entries of resources state whole milliseconds; they omit a time
 	// before the year 0 or after the year 9999.
 	LastModified time.Time
 

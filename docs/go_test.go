@@ -16,10 +16,13 @@ const given = `package docs
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"log"
 	"net/http"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -34,6 +37,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/pgtable"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/sqlitetable"
+	"github.com/resourcesync-go/resourcesync/adapters/versions"
 	"github.com/resourcesync-go/resourcesync/destination"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/scan"

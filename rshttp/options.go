@@ -130,8 +130,8 @@ type Division struct {
 	PackageSize int64
 
 	// PackageEvery is the maximum time for which a package of a Change Dump stays
-	// open: it is closed, and listed, at a multiple of PackageEvery, in UTC, if it
-	// has changes. A full package is closed earlier. If zero, one hour is used.
+	// open: if it has changes, it is closed at a multiple of PackageEvery, in UTC, and
+	// listed some seconds later. A full package is closed earlier. If zero, one hour is used.
 	//
 	// A later change closes a package. On a quiet set, [Source.Run] closes it if the
 	// journal can record that, as those of sqlstore can; in other journals, the last

@@ -13,9 +13,11 @@
 //
 //	r.Mount("/resourcesync", src)                     // chi
 //	r.Handle("/.well-known/resourcesync", src)
+//	r.With(src.Link).Handle("/papers/*", papers)
 //
 //	r.PathPrefix("/resourcesync/").Handler(src)       // gorilla/mux
 //	r.Handle("/.well-known/resourcesync", src)
+//	r.PathPrefix("/papers/").Handler(src.Link(papers))
 //
 // # Push
 //

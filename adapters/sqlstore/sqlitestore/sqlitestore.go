@@ -10,7 +10,8 @@
 // timeout of some seconds, and transactions that begin IMMEDIATE (_txlock=immediate in
 // the DSN of a driver): a deferred one can fail with SQLITE_BUSY, regardless of the
 // timeout, when it has read and begins to write. Other processes may write to the file as
-// well, because writers wait for the lock. Only one process should run the Source.
+// well, because writers wait for the lock. One process at a time should run the Source: two
+// scan the same origin in turn, but each learns of the other's changes only by polling.
 package sqlitestore
 
 import (
@@ -32,7 +33,7 @@ import (
 var migrations embed.FS
 
 // OpenFile returns the store in the SQLite database file at path. It creates the file if
-// it does not exist, and creates or migrates the tables. Files beside it whose names begin
+// it does not exist, in a folder that exists, and creates or migrates the tables. Files beside it whose names begin
 // with path belong to the database. A commit survives a power failure. Closing the store
 // closes the database. opts may be nil.
 func OpenFile(ctx context.Context, path string, opts *sqlstore.Options) (*sqlstore.Store, error) {
