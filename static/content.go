@@ -29,6 +29,8 @@ func (d *doc) group() group {
 	}
 	c := d.Kind.Capability
 	switch d.Kind.Name {
+	case document.KindSitemap, document.KindSitemapPage:
+		c = resourcesync.ResourceList
 	case document.KindDumpManifest, document.KindDumpPackage:
 		c = resourcesync.ResourceDump
 	case document.KindChangeManifest, document.KindChangePackage:

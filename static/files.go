@@ -10,6 +10,12 @@ import (
 // ErrLocked means that another process writes to the same folder or bucket.
 var ErrLocked = errors.New("another process writes to it")
 
+// ErrLockLost means that a lock ended before it was given back, and another process may write.
+var ErrLockLost = errors.New("the lock was lost")
+
+// ErrChanged means that a file is not, or no longer, as this process has last seen it.
+var ErrChanged = errors.New("another program has changed it")
+
 // A Store keeps the files that [WriteTo] writes. The names of files are paths as of [fs.ValidPath].
 // One WriteTo uses a Store at a time.
 type Store interface {
@@ -36,8 +42,9 @@ type Store interface {
 
 	// Write creates a file, or replaces the one with the stamp was. Readers see the old or the
 	// new file, and the new one is durable when Write returns. A Store that other programs
-	// can write to at the same time fails if the file has another stamp, or exists although was
-	// is the zero value.
+	// can write to at the same time fails with ErrChanged if the file has another stamp, or exists
+	// although was is the zero value. Write and Remove fail with ErrLocked or ErrLockLost if
+	// the lock has ended.
 	Write(ctx context.Context, name string, c Content, was Stamp) (Stamp, error)
 
 	// Remove removes a file, and reports whether it has done so. The file need not exist. A Store

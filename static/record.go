@@ -26,11 +26,19 @@ type record struct {
 	Unfinished bool                 `json:"unfinished,omitempty"` // the last Write has not ended
 	Source     string               `json:"source"`               // the version of the Source
 	Dumps      map[string]time.Time `json:"dumps,omitempty"`      // when the Resource Dump of a set was last brought up to date
+	Lists      map[string]listed    `json:"lists,omitempty"`      // the Resource List of a set
 	Files      map[string]*file     `json:"files"`                // by path
 
 	name  string // of the file
 	text  []byte // last written
 	stamp Stamp  // of the file
+}
+
+// A listed is a Resource List that was brought up to date.
+type listed struct {
+	Noted time.Time `json:"noted"`          // by the clock of the process
+	At    time.Time `json:"at"`             // the at of the list: the datetime of the newest change that it shows
+	Since time.Time `json:"since,omitzero"` // where the Change List began
 }
 
 // A file is a document or a package in the folder.
@@ -45,7 +53,7 @@ type file struct {
 
 // readRecord reads the record with the given name. It is empty if there is none.
 func readRecord(ctx context.Context, s Store, name string) (*record, error) {
-	r := &record{Format: recordFormat, Dumps: make(map[string]time.Time), Files: make(map[string]*file), name: name}
+	r := &record{Format: recordFormat, Dumps: make(map[string]time.Time), Lists: make(map[string]listed), Files: make(map[string]*file), name: name}
 	text, stamp, err := s.Read(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, nil
@@ -63,6 +71,12 @@ func readRecord(ctx context.Context, s Store, name string) (*record, error) {
 		if !fs.ValidPath(name) {
 			return nil, fmt.Errorf("%s names the file %q", r.name, name)
 		}
+	}
+	if r.Lists == nil {
+		r.Lists = make(map[string]listed)
+	}
+	if r.Dumps == nil {
+		r.Dumps = make(map[string]time.Time)
 	}
 	r.text, r.stamp = text, stamp
 	return r, nil

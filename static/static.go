@@ -85,16 +85,21 @@ func Write(ctx context.Context, out string, src *Source, opts *Options) (Report,
 //
 // The error is [ErrLocked] while another process writes to out.
 func WriteTo(ctx context.Context, out Store, src *Source, opts *Options) (Report, error) {
-	w := &writer{src: src, now: time.Now(), files: out, live: make(map[string]bool)}
+	var o Options
 	if opts != nil {
-		w.options = *opts
+		o = *opts
 	}
-	w.options.Grace = cmp.Or(w.options.Grace, 24*time.Hour)
-	w.options.DumpEvery = cmp.Or(w.options.DumpEvery, 24*time.Hour)
-	w.options.Logger = cmp.Or(w.options.Logger, slog.Default())
+	w := newWriter(out, src, o.withDefaults())
 	err := w.lockAndWrite(ctx)
 	if err != nil {
 		err = fmt.Errorf("static: %w", err)
 	}
 	return w.report, err
+}
+
+func (o Options) withDefaults() Options {
+	o.Grace = cmp.Or(o.Grace, 24*time.Hour)
+	o.DumpEvery = cmp.Or(o.DumpEvery, 24*time.Hour)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	return o
 }

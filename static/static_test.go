@@ -34,6 +34,7 @@ func must(t testing.TB, err error) {
 // A site is a set in SQLite whose documents are written to a folder.
 type site struct {
 	t       testing.TB
+	store   *sqlstore.Store
 	set     *sqlstore.Set
 	out     string
 	options SourceOptions
@@ -53,6 +54,7 @@ func (s *site) open(o *sqlstore.Options, of *scan.SetOptions) {
 	store, err := sqlitestore.OpenFile(s.t.Context(), filepath.Join(s.t.TempDir(), "state.db"), o)
 	must(s.t, err)
 	s.t.Cleanup(func() { store.Close() })
+	s.store = store
 	s.set, err = store.Set(s.t.Context(), "set", of)
 	must(s.t, err)
 }

@@ -18,6 +18,9 @@ func (w *writer) store(ctx context.Context, d *doc) error {
 		return fmt.Errorf("no file can have the path %q", name)
 	}
 	w.live[name] = true
+	if w.session != nil {
+		w.session.tell(w)
+	}
 	was := w.known.Files[name]
 	if fresh, err := w.isFresh(ctx, was, d); err != nil || fresh {
 		return err

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,41 +23,83 @@ const maxWalks = 5
 // Source Description is the last. So every link leads to a file at any moment.
 //
 // An index lists the documents that were put, even if the set changes in between. If that is
-// no longer possible, because a set outgrows a document for example, walk begins again.
+// no longer possible, because a set outgrows a document for example, the walk of the set begins
+// again. In a session, a set that fails does not keep the others from being put.
 func (w *writer) walk(ctx context.Context) error {
-	for n := 1; ; n++ {
-		if err := w.walkOnce(ctx); !moved(err) || n == maxWalks {
+	site := w.src.site
+	for _, st := range site.Order {
+		if err := st.Ready(ctx); err != nil && w.session == nil {
 			return err
 		}
 	}
+	failed := make(setErrors)
+	for _, st := range site.Order {
+		err := w.walkSet(ctx, st)
+		if err != nil && (w.session == nil || !w.session.survives(ctx, err)) {
+			return err
+		}
+		if err != nil {
+			failed[st.Name] = err
+		}
+	}
+	listed := true
+	for _, st := range site.Order {
+		v := &walk{w, ctx, st}
+		if failed[st.Name] == nil {
+			if err := v.put(document.KindCapabilityList, "", configuration, new(document.State)); err != nil {
+				return err
+			}
+		}
+		listed = listed && v.wasPut(document.KindCapabilityList)
+	}
+	if listed { // otherwise the Source Description would lead nowhere
+		if err := w.walkDescription(ctx); err != nil {
+			return err
+		}
+	}
+	return failed.err()
 }
 
 // configuration is the version of documents that depend on nothing else.
 const configuration = "configuration"
 
-func (w *writer) walkOnce(ctx context.Context) error {
-	site := w.src.site
-	for _, st := range site.Order {
-		if err := st.Ready(ctx); err != nil {
-			return err
-		}
+// walkSet puts the lists and dumps of a set. A session that has put all of them puts the Change List
+// from then on.
+func (w *writer) walkSet(ctx context.Context, st *document.Set) (err error) {
+	v := walk{w, ctx, st}
+	if err := st.Ready(ctx); err != nil {
+		return err
 	}
-	for _, st := range site.Order {
-		v := walk{w, ctx, st}
-		for _, c := range st.Capabilities() {
+	all := st.Capabilities()
+	light := w.session != nil && w.session.walked[st.Name]
+	if light {
+		all = slices.DeleteFunc(all, func(c resourcesync.Capability) bool { return c != resourcesync.ChangeList })
+	}
+	for _, c := range all {
+		for n := 1; ; n++ {
 			if w.skipped[group{st.Name, c}] {
-				continue
+				break
 			}
-			if err := v.list(c); err != nil {
-				return err
+			if err = v.list(c); !moved(err) || n == maxWalks {
+				break
 			}
 		}
-	}
-	for _, st := range site.Order {
-		if err := (&walk{w, ctx, st}).put(document.KindCapabilityList, "", configuration, new(document.State)); err != nil {
+		if err != nil {
 			return err
 		}
 	}
+	if !light {
+		w.noteDump(st)
+	}
+	if w.session != nil {
+		w.session.walked[st.Name] = true
+	}
+	return nil
+}
+
+// walkDescription puts the Source Description.
+func (w *writer) walkDescription(ctx context.Context) error {
+	site := w.src.site
 	top := walk{w, ctx, nil}
 	for i := range site.Description.Parts {
 		if err := top.put(document.KindDescriptionPart, strconv.Itoa(i+1), configuration, new(document.State)); err != nil {
@@ -89,14 +132,28 @@ func (w *walk) putNamed(kind, part, name, version string, st *document.State, ch
 	return w.store(w.ctx, d)
 }
 
+// wasPut reports whether a document of the set has been put.
+func (w *walk) wasPut(kind string) bool {
+	f := w.known.Files[strings.TrimPrefix(w.src.site.Routes.Path(kind, w.set, ""), "/")]
+	return f != nil && f.Validator != ""
+}
+
 // list puts the documents of a capability.
 func (w *walk) list(c resourcesync.Capability) error {
 	switch c {
 	case resourcesync.ResourceList:
-		if err := w.resources(document.KindResourceList); err != nil || !w.src.site.PlainSitemaps {
+		since, err := journalSince(w.ctx, w.set)
+		if err != nil {
 			return err
 		}
-		return w.resources(document.KindSitemap)
+		at, err := w.resources(document.KindResourceList)
+		if err == nil && w.src.site.PlainSitemaps {
+			_, err = w.resources(document.KindSitemap)
+		}
+		if err == nil {
+			w.noteList(w.set, at, since)
+		}
+		return err
 	case resourcesync.ChangeList:
 		return w.changes()
 	case resourcesync.ResourceDump:
@@ -120,30 +177,31 @@ func (w *walk) current(d *partition.Partitioner) (*partition.Partition, error) {
 	return d.Renew(w.ctx, p)
 }
 
-// resources puts the Resource List or the sitemap, with the pages if it is an index.
-func (w *walk) resources(kind string) error {
+// resources puts the Resource List or the sitemap, with the pages if it is an index. It returns the
+// time of the newest change that the list shows, which is zero if it is unknown.
+func (w *walk) resources(kind string) (at time.Time, err error) {
 	p, err := w.current(w.set.Pages)
 	if err != nil {
-		return err
+		return at, err
 	}
 	page := w.src.site.Routes.Kinds[kind].Parts
 	for r := range p.Ranges() {
 		st, err := w.set.ResourceState(w.ctx, r, nil)
 		if err != nil {
-			return err
+			return at, err
 		}
 		if len(p.Cuts) == 1 {
-			return w.put(kind, "", st.Version, st)
+			return p.At, w.put(kind, "", st.Version, st)
 		}
 		if err := w.put(page, partition.FormatRange(r), st.Version, st); err != nil {
-			return err
+			return at, err
 		}
 	}
-	return w.put(kind, "", digest(p.At.UnixNano(), p.Cuts), document.PartitionState(p, nil))
+	return p.At, w.put(kind, "", digest(p.At.UnixNano(), p.Cuts), document.PartitionState(p, nil))
 }
 
 // changes puts the Change List, with the windows and the recent changes if it is an index.
-func (w *walk) changes() error {
+func (w *walk) changes() (err error) {
 	// The state comes before the windows: they may show later changes.
 	st, err := document.JournalState(w.ctx, document.Target{Set: w.set}, nil)
 	if err != nil {
@@ -153,10 +211,23 @@ func (w *walk) changes() error {
 	if err != nil {
 		return err
 	}
+	if w.session != nil {
+		if list, found := w.known.Lists[w.set.Name]; found && !list.isCovered(beginning(windows)) {
+			return errListDue
+		}
+		defer func() {
+			if err == nil {
+				w.session.windows[w.set.Name] = windows
+			}
+		}()
+	}
 	if len(windows) == 1 {
 		return w.put(document.KindChangeList, "", digestIn(st, windows), &document.State{Windows: windows})
 	}
 	for _, iv := range windows {
+		if w.session != nil && w.session.hasPut(w.set, iv) {
+			continue
+		}
 		version := digestIn(st, iv)
 		if !iv.Open() {
 			version = closed(iv, time.Time{})
@@ -165,8 +236,11 @@ func (w *walk) changes() error {
 			return err
 		}
 	}
-	if err := w.put(document.KindRecentChanges, "", digestIn(st, windows), st); err != nil {
-		return err
+	if w.session == nil || w.session.recentIsDue(w.set, w.now) {
+		if err := w.put(document.KindRecentChanges, "", digestIn(st, windows), st); err != nil {
+			return err
+		}
+		w.session.notedRecent(w.set, w.now)
 	}
 	return w.put(document.KindChangeList, "", digest(windows), &document.State{Windows: windows})
 }

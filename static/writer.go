@@ -22,6 +22,7 @@ type writer struct {
 	known   *record
 	live    map[string]bool // the paths of all documents
 	skipped map[group]bool
+	session *session // of a Publication, or nil
 	report  Report
 }
 
@@ -36,21 +37,37 @@ func (w *writer) own(name string) string {
 	return path.Join(strings.Trim(w.src.site.Routes.Base, "/"), name)
 }
 
+func newWriter(out Store, src *Source, o Options) *writer {
+	return &writer{src: src, options: o, now: time.Now(), files: out, live: make(map[string]bool)}
+}
+
 // lockAndWrite writes the files while it has the lock.
 func (w *writer) lockAndWrite(ctx context.Context) (err error) {
+	if err := w.lock(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.unlock(ctx)) }()
+	return w.write(ctx)
+}
+
+// lock takes the lock, and then reads the record.
+func (w *writer) lock(ctx context.Context) (err error) {
 	if err := w.files.Lock(ctx, w.own(lockName)); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.files.Unlock(context.WithoutCancel(ctx))) }()
 	if w.known, err = readRecord(ctx, w.files, w.own(recordName)); err != nil {
-		return err
+		return errors.Join(err, w.unlock(ctx))
 	}
-	return w.write(ctx)
+	return nil
+}
+
+func (w *writer) unlock(ctx context.Context) error {
+	return w.files.Unlock(context.WithoutCancel(ctx))
 }
 
 func (w *writer) write(ctx context.Context) error {
 	unfinished := w.known.Unfinished
-	if err := w.skipDumps(ctx); err != nil {
+	if err := w.skipRecent(ctx); err != nil {
 		return err
 	}
 	err := w.walk(ctx)
@@ -63,8 +80,16 @@ func (w *writer) write(ctx context.Context) error {
 	w.report.Documents = len(w.live)
 	if err == nil {
 		w.known.Unfinished, w.known.Source = false, w.src.print
-		w.noteDumps()
+		w.forgetSets()
 	}
+	if w.session != nil && err != nil {
+		return err // the session saves the record at its end
+	}
+	return w.save(ctx, err)
+}
+
+// save writes the record after work that has ended with err, and returns the error of both.
+func (w *writer) save(ctx context.Context, err error) error {
 	// After an error, the next Write knows the files that this one has written.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
@@ -73,44 +98,6 @@ func (w *writer) write(ctx context.Context) error {
 		return err
 	}
 	return errors.Join(err, failed)
-}
-
-// skipDumps finds the Resource Dumps that are too recent to be replaced, and complete.
-func (w *writer) skipDumps(ctx context.Context) error {
-	w.skipped = make(map[group]bool)
-	if w.known.Source != w.src.print {
-		return nil
-	}
-	for set, noted := range w.known.Dumps {
-		w.skipped[group{set, resourcesync.ResourceDump}] = !w.now.Before(noted) && w.now.Sub(noted) < w.options.DumpEvery
-	}
-	for name, f := range w.known.Files {
-		if g := (group{f.Set, f.Capability}); w.skipped[g] && f.Unlisted.IsZero() {
-			intact, err := w.isIntact(ctx, name, f)
-			if err != nil {
-				return err
-			}
-			w.skipped[g] = intact
-		}
-	}
-	return nil
-}
-
-// noteDumps records which Resource Dumps are up to date now.
-func (w *writer) noteDumps() {
-	noted := make(map[string]time.Time)
-	for name := range w.live {
-		f := w.known.Files[name]
-		if f.Capability != resourcesync.ResourceDump {
-			continue
-		}
-		if w.skipped[group{f.Set, f.Capability}] {
-			noted[f.Set] = w.known.Dumps[f.Set]
-		} else {
-			noted[f.Set] = w.now.UTC()
-		}
-	}
-	w.known.Dumps = noted
 }
 
 // adopt records the files that a Write has written that was killed before it could record

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"io"
 	"iter"
+
+	"github.com/resourcesync-go/resourcesync/static"
 )
 
 // ErrCondition means that an object is not, or no longer, as the [Condition] of a request
 // requires.
-var ErrCondition = errors.New("the object has been changed by another program")
+var ErrCondition = static.ErrChanged
 
 // ErrTooLarge means that an object is larger than its store takes in one request.
 var ErrTooLarge = errors.New("it is too large for the bucket")

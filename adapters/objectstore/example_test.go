@@ -3,6 +3,8 @@ package objectstore_test
 import (
 	"context"
 	"log"
+	"os"
+	"os/signal"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
@@ -33,4 +35,25 @@ func Example() {
 	}
 	//docs:end
 	log.Printf("%d of %d documents written", len(report.Written), report.Documents)
+}
+
+// The documents of a set in a bucket, while the set changes.
+func Example_publication() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	papers := memory.New(nil)
+	src, err := static.New("https://example.org/resourcesync/", []static.Set{{Provider: papers}}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	store, err := objectstore.New(s3bucket.Objects{Client: s3.New(s3.Options{Region: "eu-central-1"}), Bucket: "papers"}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	//docs:begin publish
+	publication := static.NewPublication(store, src, nil)
+	if err := publication.Run(ctx); err != nil { // until ctx ends
+		log.Fatal(err)
+	}
+	//docs:end
 }

@@ -79,9 +79,19 @@ func (c *counted) Delete(ctx context.Context, key, etag string) error {
 	return err
 }
 
+// take returns the keys of the objects that were stored since the last call.
+func (c *counted) take() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	puts := c.puts
+	c.puts = nil
+	return puts
+}
+
 // A site is a set in SQLite whose documents are kept in a bucket, below a prefix.
 type site struct {
 	t       testing.TB
+	store   *sqlstore.Store
 	set     *sqlstore.Set
 	client  *counted
 	Objects objectstore.Options
@@ -106,6 +116,7 @@ func (s *site) open(o *scan.SetOptions) {
 	store, err := sqlitestore.OpenFile(s.t.Context(), filepath.Join(s.t.TempDir(), "state.db"), &sqlstore.Options{Window: time.Millisecond})
 	must(s.t, err)
 	s.t.Cleanup(func() { store.Close() })
+	s.store = store
 	s.set, err = store.Set(s.t.Context(), "set", o)
 	must(s.t, err)
 }

@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -43,7 +44,11 @@ const writerOf = "RESOURCESYNC_TEST_WRITER"
 
 func TestMain(m *testing.M) {
 	if at := os.Getenv(writerOf); at != "" {
-		if err := writeOnce(context.Background(), at, os.Args[1], os.Args[2], os.Args[3]); err != nil {
+		write := writeOnce
+		if os.Args[4] == "publish" {
+			write = publishFor
+		}
+		if err := withWriter(context.Background(), at, os.Args[1], os.Args[2], os.Args[3], write); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -53,17 +58,79 @@ func TestMain(m *testing.M) {
 }
 
 // openState opens a set in SQLite.
-func openState(ctx context.Context, state string) (*sqlstore.Set, func() error, error) {
+func openState(ctx context.Context, state string) (*sqlstore.Set, *sqlstore.Store, error) {
 	store, err := sqlitestore.OpenFile(ctx, state, &sqlstore.Options{Window: time.Millisecond})
 	if err != nil {
 		return nil, nil, err
 	}
 	set, err := store.Set(ctx, "set", nil)
-	return set, store.Close, err
+	return set, store, err
 }
 
-// writeOnce changes resources in a way that the seed decides, and keeps the documents in a bucket.
-func writeOnce(ctx context.Context, at, state, site, seed string) error {
+// A writer is what a process needs to keep the documents of a set in a bucket.
+type writer struct {
+	store *objectstore.Store
+	src   *static.Source
+	set   *sqlstore.Set
+	state *sqlstore.Store
+	site  string
+	seed  string
+}
+
+// change changes resources in a way that the seed decides, with a pause after each change.
+func (w *writer) change(ctx context.Context, pause time.Duration) (err error) {
+	n, err := strconv.ParseUint(w.seed, 10, 64)
+	if err != nil {
+		return err
+	}
+	dice := rand.New(rand.NewPCG(n, 0))
+	for i := range 60 {
+		r := resource(i, "version-"+w.seed)
+		r.URI = w.site + "/papers/" + r.Key
+		switch dice.IntN(4) {
+		case 0:
+			err = errors.Join(err, w.set.Put(ctx, r))
+		case 1:
+			err = errors.Join(err, w.set.Delete(ctx, r.Key))
+		default:
+			continue
+		}
+		time.Sleep(pause)
+	}
+	return err
+}
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// writeOnce changes resources, and then writes the documents.
+func writeOnce(ctx context.Context, w *writer) error {
+	if err := w.change(ctx, 0); err != nil {
+		return err
+	}
+	_, err := static.WriteTo(ctx, w.store, w.src, &static.Options{Grace: -1, DumpEvery: -1, Gzip: true, Logger: quiet})
+	return err
+}
+
+// publishFor changes resources while the documents are published, until all is published.
+func publishFor(ctx context.Context, w *writer) error {
+	const listEvery = 200 * time.Millisecond
+	running, cancel := context.WithCancel(ctx)
+	p := static.NewPublication(w.store, w.src, &static.PublicationOptions{
+		Options: static.Options{Grace: -1, Gzip: true, Logger: quiet}, Every: 10 * time.Millisecond, ListEvery: listEvery,
+	})
+	var all sync.WaitGroup
+	all.Go(func() { _ = w.state.Run(running) })
+	all.Go(func() { _ = p.Run(running) })
+	err := w.change(ctx, 10*time.Millisecond)
+	time.Sleep(2 * listEvery)
+	err = errors.Join(err, p.Await(ctx), p.Health(ctx))
+	cancel()
+	all.Wait()
+	return err
+}
+
+// withWriter calls write with a set in SQLite and a bucket.
+func withWriter(ctx context.Context, at, state, site, seed string, write func(context.Context, *writer) error) error {
 	u, err := url.Parse(at)
 	if err != nil {
 		return err
@@ -71,45 +138,31 @@ func writeOnce(ctx context.Context, at, state, site, seed string) error {
 	secret, _ := u.User.Password()
 	endpoint := "http://" + u.Host
 	client := s3.New(s3.Options{BaseEndpoint: &endpoint, Region: "us-east-1", UsePathStyle: true, Credentials: credentials.NewStaticCredentialsProvider(u.User.Username(), secret, "")})
-	set, done, err := openState(ctx, state)
+	set, in, err := openState(ctx, state)
 	if err != nil {
 		return err
 	}
-	defer done()
-	n, err := strconv.ParseUint(seed, 10, 64)
-	if err != nil {
-		return err
-	}
-	dice := rand.New(rand.NewPCG(n, 0))
-	for i := range 60 {
-		r := resource(i, "version-"+seed)
-		r.URI = site + "/papers/" + r.Key
-		switch dice.IntN(4) {
-		case 0:
-			err = errors.Join(err, set.Put(ctx, r))
-		case 1:
-			err = errors.Join(err, set.Delete(ctx, r.Key))
-		}
-	}
-	if err != nil {
-		return err
-	}
+	defer in.Close()
 	src, err := static.New(site+"/rs/", []static.Set{{Name: "papers", Provider: set, Opener: contents{}}}, &static.SourceOptions{Division: static.Division{PageSize: 5, PackageSize: 100}})
 	if err != nil {
 		return err
 	}
-	store, err := objectstore.New(s3bucket.Objects{Client: client, Bucket: path.Base(u.Path)}, &objectstore.Options{Prefix: prefix, Lease: 300 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
+	store, err := objectstore.New(s3bucket.Objects{Client: client, Bucket: path.Base(u.Path)}, &objectstore.Options{Prefix: prefix, Lease: time.Second, Logger: quiet})
 	if err != nil {
 		return err
 	}
-	_, err = static.WriteTo(ctx, store, src, &static.Options{Grace: -1, DumpEvery: -1, Gzip: true, Logger: slog.New(slog.DiscardHandler)})
-	return err
+	return write(ctx, &writer{store, src, set, in, site, seed})
 }
 
 // TestKilled kills processes that write to a bucket, RESOURCESYNC_KILLS times, just before or just
 // after a request that changes an object arrives. A Destination that reads the bucket then finds no
 // fault. After a run that is not killed, it has what the set has, and nothing else is in the bucket.
-func TestKilled(t *testing.T) {
+func TestKilled(t *testing.T) { testKilled(t, "write") }
+
+// TestKilledPublication does the same with processes that publish while the set changes.
+func TestKilledPublication(t *testing.T) { testKilled(t, "publish") }
+
+func testKilled(t *testing.T, mode string) {
 	kills, err := strconv.Atoi(cmp.Or(os.Getenv("RESOURCESYNC_KILLS"), "10"))
 	must(t, err)
 	needs.Time(t)
@@ -168,12 +221,12 @@ func TestKilled(t *testing.T) {
 	folder, err := destination.OpenFolder(t.TempDir())
 	must(t, err)
 	defer folder.Close()
-	d, err := destination.New(site.URL+"/", folder, &destination.Options{Logger: slog.New(slog.DiscardHandler), MaxDelete: 1})
+	d, err := destination.New(site.URL+"/", folder, &destination.Options{Logger: quiet, MaxDelete: 1})
 	must(t, err)
 	defer d.Close()
 
 	run := func(round int) error {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], state, site.URL, fmt.Sprint(round))
+		cmd := exec.CommandContext(t.Context(), os.Args[0], state, site.URL, fmt.Sprint(round), mode)
 		u, err := url.Parse(os.Getenv("RESOURCESYNC_TEST_S3"))
 		must(t, err)
 		u.Host, u.Path = strings.TrimPrefix(front.URL, "http://"), "/"+b.Name
@@ -228,9 +281,9 @@ func TestKilled(t *testing.T) {
 // titlesIn returns the contents of the resources in a state, by their keys.
 func titlesIn(t *testing.T, state string) map[string]string {
 	t.Helper()
-	set, done, err := openState(t.Context(), state)
+	set, in, err := openState(t.Context(), state)
 	must(t, err)
-	defer done()
+	defer in.Close()
 	found := make(map[string]string)
 	for r, err := range set.Resources(t.Context(), resourcesync.Range{}) {
 		must(t, err)

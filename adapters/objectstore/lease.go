@@ -210,7 +210,7 @@ func (l *lease) check() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.lost == nil && elapsed(l.renewed) >= l.store.options.Lease {
-		l.lost = errors.New("the lease could not be renewed in time")
+		l.lost = fmt.Errorf("the lease could not be renewed in time: %w", static.ErrLockLost)
 		if l.failed != nil {
 			l.lost = fmt.Errorf("%w: %w", l.lost, l.failed)
 		}

@@ -94,7 +94,7 @@ const (
 	KindChangeManifest  = "changedump-manifest"
 	KindChangePackage   = "changedump-package"
 	KindSitemap         = "sitemap"
-	kindSitemapPage     = "sitemap-page"
+	KindSitemapPage     = "sitemap-page"
 	kindMemento         = "memento"
 
 	// archivePage is the suffix of the kind of an archive's pages. The kind of the

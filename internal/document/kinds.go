@@ -51,8 +51,8 @@ func kinds(o *Config, d *Description, channels bool) []*Kind {
 	}
 	if o.PlainSitemaps {
 		rows = append(rows,
-			&Kind{Name: KindSitemap, path: "sitemap.xml", Needs: list, Parts: kindSitemapPage, State: listState, Render: renderResourceList},
-			&Kind{Name: kindSitemapPage, path: "sitemap/" + byKeys + ".xml", Needs: list, Parent: KindSitemap, ranges: pages, listed: isRange, State: rangeState, Render: renderResourcePage})
+			&Kind{Name: KindSitemap, path: "sitemap.xml", Needs: list, Parts: KindSitemapPage, State: listState, Render: renderResourceList},
+			&Kind{Name: KindSitemapPage, path: "sitemap/" + byKeys + ".xml", Needs: list, Parent: KindSitemap, ranges: pages, listed: isRange, State: rangeState, Render: renderResourcePage})
 	}
 	for _, c := range []resourcesync.Capability{resourcesync.ChangeNotification, resourcesync.FrameworkNotification} {
 		has, path := has(c), strings.TrimSuffix(string(c), "-notification")+"/"
