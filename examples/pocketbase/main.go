@@ -1,4 +1,4 @@
-// Command pocketbase is an unmodified PocketBase whose articles are a ResourceSync Source, with
+// Command pocketbase is a PocketBase whose articles are a ResourceSync Source, with
 // push and Link headers. Run it,
 //
 //	go run . serve
@@ -22,7 +22,7 @@ import (
 
 func main() {
 	//docs:begin main
-	app := pocketbase.New()
+	app := pocketbase.NewWithConfig(pocketbase.Config{DBConnect: connect})
 	ctx, stop := context.WithCancel(context.Background())
 	var publishing sync.WaitGroup
 	app.OnServe().BindFunc(func(e *core.ServeEvent) error {

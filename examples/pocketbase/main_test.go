@@ -62,7 +62,7 @@ func newSite(t *testing.T) *site {
 	must(t, err)
 	must(t, ln.Close())
 	return &site{
-		t: t, url: "http://" + ln.Addr().String(), data: t.TempDir(), client: http.Client{Timeout: 20 * time.Second},
+		t: t, url: "http://" + ln.Addr().String(), data: filepath.Join(t.TempDir(), "pb_data"), client: http.Client{Timeout: 20 * time.Second},
 		titles: make(map[string]string), unsure: make(map[string]bool),
 	}
 }
@@ -265,4 +265,75 @@ func TestKilled(t *testing.T) {
 		t.Errorf("after %d writes, the audit finds %+v", s.writes, report)
 	}
 	t.Logf("%d writes, %d records, %d without an answer", s.writes, len(s.titles), len(s.unsure))
+}
+
+// TestBatches: the journal fails no transaction of PocketBase.
+func TestBatches(t *testing.T) {
+	s := newSite(t)
+	app := core.NewBaseApp(core.BaseAppConfig{DataDir: s.data})
+	must(t, app.Bootstrap())
+	app.Settings().Batch.Enabled = true
+	must(t, app.Save(app.Settings()))
+	must(t, app.ResetBootstrapState())
+	s.start()
+	var ids []string
+	for i := range 8 {
+		ids = append(ids, fmt.Sprintf("%015d", i))
+		must(t, s.write(ids[i]))
+	}
+	var clients sync.WaitGroup
+	for c := range 8 {
+		clients.Go(func() {
+			for n := range 8 {
+				var requests []string
+				for _, id := range ids {
+					requests = append(requests, fmt.Sprintf(`{"method":"PATCH","url":"/api/collections/articles/records/%s","body":{"title":"%d %d"}}`, id, c, n))
+				}
+				res, err := s.client.Post(s.url+"/api/batch", "application/json", strings.NewReader(`{"requests":[`+strings.Join(requests, ",")+`]}`))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				answer, err := io.ReadAll(res.Body)
+				if res.Body.Close(); err != nil || res.StatusCode != http.StatusOK {
+					t.Errorf("batch: %s %s %v", res.Status, answer, err)
+				}
+			}
+		})
+	}
+	clients.Wait()
+}
+
+// TestRestored: after a backup was restored, a Destination loses the records of after the backup.
+func TestRestored(t *testing.T) {
+	s, dir, backup := newSite(t), t.TempDir(), filepath.Join(t.TempDir(), "backup")
+	folder, err := destination.OpenFolder(dir)
+	must(t, err)
+	defer folder.Close()
+	d, err := destination.New(s.url, folder, &destination.Options{Logger: slog.New(slog.DiscardHandler)})
+	must(t, err)
+	defer d.Close()
+	stop := func(p *exec.Cmd) {
+		t.Helper()
+		must(t, p.Process.Signal(os.Interrupt))
+		must(t, p.Wait())
+	}
+	p := s.start()
+	must(t, s.write("aaaaaaaaaaaaaaa"))
+	stop(p)
+	must(t, os.CopyFS(backup, os.DirFS(s.data)))
+	before := maps.Clone(s.titles)
+	p = s.start()
+	must(t, s.write("bbbbbbbbbbbbbbb"))
+	_, err = d.Sync(t.Context())
+	must(t, err)
+	s.same(dir)
+	stop(p)
+	must(t, os.RemoveAll(s.data))
+	must(t, os.CopyFS(s.data, os.DirFS(backup)))
+	s.titles = before
+	s.start()
+	_, err = d.Sync(t.Context())
+	must(t, err)
+	s.same(dir)
 }

@@ -38,7 +38,8 @@ func publish(ctx context.Context, app core.App, site, collection string, ready c
 	if err != nil {
 		return err
 	}
-	records, err := table.Journal(ctx, store, collection, nil)
+	witness := filepath.Clean(app.DataDir()) + ".witness" // recognizes a restored backup, and is not in one
+	records, err := table.Journal(ctx, store, collection, &sqltable.JournalOptions{Witness: witness})
 	if err != nil {
 		return err
 	}
