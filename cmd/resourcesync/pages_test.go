@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync/internal/browsertest"
@@ -21,6 +22,7 @@ func TestPagesInBrowser(t *testing.T) {
 	s.getAs(s.site+"resourcesync/resourcelist.xml", "Mozilla/5.0 (compatible; LibraryHarvester/1.0; +https://library.example.org/about/harvesters)", "")
 	s.getAs(s.site+"resourcesync/resourcelist.xml", "ExampleUniversityLibraryHarvester/1.0 (name=NationalAndUniversityLibraryOfExamplelandRepositoryMirror)", "")
 	s.getAs(s.site+"resourcesync/resourcelist.xml", "ExampleUniversityLibraryHarvester/1.0", "")
+	s.getAs(s.site+"resourcesync/resourcelist.xml", strings.Repeat("Harvester", 12), "")
 	for _, address := range []string{"192.0.2.1", "2001:db8:1:2::7"} { // the second one is marked
 		req, err := http.NewRequest("GET", s.site+"resourcesync/changelist.xml", nil)
 		must(t, err)

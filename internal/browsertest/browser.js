@@ -26,12 +26,14 @@ async function open(url, look = 'light', options = {}) {
   return page;
 }
 
-// brokenWords returns the words on more than one line. Those of URIs may break anywhere.
+// brokenWords returns the words on more than one line. Those of URIs may break anywhere, and so
+// may words of more than 30 characters, which a phone may have no room for.
 function brokenWords() {
   const broken = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), range = document.createRange();
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     if (node.parentElement.closest('.uri, pre, script, style, .hidden')) continue;
     for (const m of node.data.matchAll(/(?<![^\s-])[^\s/-]+/gu)) { // not what is behind a slash; a hyphen ends a word
+      if (m[0].length > 30) continue;
       if (/:$/.test(m[0]) && node.data.startsWith('//', m.index + m[0].length)) continue;
       range.setStart(node, m.index);
       range.setEnd(node, m.index + m[0].length);
@@ -39,6 +41,13 @@ function brokenWords() {
     }
   }
   return broken;
+}
+
+// wideTables returns the tables that do not fit into their frames, with the share of the frame
+// that the first column takes.
+function wideTables() {
+  return [...document.querySelectorAll('.table')].filter(t => t.scrollWidth > t.clientWidth).map(t => ({
+    text: t.querySelector('tr').innerText.replace(/\s+/g, ' '), share: t.querySelector('td, th').offsetWidth / t.clientWidth}));
 }
 
 // check checks pages in every look.
@@ -56,6 +65,9 @@ async function check(pages) {
       for (const v of found.violations) fail(`${name}, ${look}: ${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map(n => n.html.slice(0, 200)).join(' | ')}`);
       if (look === 'phone') {
         for (const word of await page.evaluate(brokenWords)) fail(`${name}: the word ${word} breaks in the middle`);
+      }
+      for (const {text, share} of await page.evaluate(wideTables)) {
+        expect(look === 'phone' && share < 0.85, `${name}, ${look}: the table ${text} is too wide; its first column takes ${Math.round(100 * share)}%`);
       }
       const [width, height] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.scrollHeight]);
       const seen = looks[look].viewport.width;
