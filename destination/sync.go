@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -91,6 +92,9 @@ func (r *run) whole(ctx context.Context) (err error) {
 		keep = func(func(string, error) bool) {} // no later run could record anything
 	}
 	err = errors.Join(err, fetch.RemovePartial(r.folder, keep))
+	if _, full := errors.AsType[*state.FullError](err); errors.Is(err, syscall.ENOSPC) && !full {
+		err = fmt.Errorf("the disk of the copy is full: make room: %w", err)
+	}
 	if err != nil {
 		err = fmt.Errorf("destination: %w", err)
 	}
