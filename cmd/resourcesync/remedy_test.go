@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
 )
 
@@ -20,6 +23,7 @@ func TestRemedies(t *testing.T) {
 	write(t, path("files/a.txt"), "a")
 	write(t, path("empty"), "")
 	write(t, path("closed"), "a secret")
+	must(t, os.Mkdir(path("shut"), 0))
 	must(t, os.Chmod(path("closed"), 0))
 	state := "state: " + path("state.db")
 	for name, test := range map[string]struct{ settings, want string }{
@@ -31,9 +35,10 @@ func TestRemedies(t *testing.T) {
 		"no certificate":   {state + "\ntls-cert: " + path("none") + "\ntls-key: " + path("none"), "no such file or directory; make the file, or correct the path"},
 		"bad certificate":  {state + "\ntls-cert: " + path("empty") + "\ntls-key: " + path("empty"), "give a certificate chain and its private key, both as PEM"},
 		"database":         {"base-url: http://a.example/\nstate: postgres://me:secret@127.0.0.1:1/db", "connection refused; is the database running, and does it accept connections of this computer? Start it, or correct its address"},
+		"closed state":     {"state: " + path("shut/state.db"), "permission denied; let this user read and write the file"},
 		"folder of states": {"state: " + path("none/state.db"), "there is no folder"},
 	} {
-		if name == "closed secret" && os.Getuid() == 0 {
+		if strings.HasPrefix(name, "closed") && os.Getuid() == 0 {
 			continue // who reads everything
 		}
 		write(t, path("site.yaml"), fmt.Sprintf("listen: 127.0.0.1:0\n%s\nsets: [{name: papers, kind: folder, folder: %s}]\n", test.settings, path("files")))
@@ -48,6 +53,15 @@ func TestRemedies(t *testing.T) {
 	}
 	if line := failing(t, exit.Usage, "run", path("none.yaml")); !strings.Contains(line, "no such file or directory; make the file, or correct the path") {
 		t.Error(line)
+	}
+}
+
+// TestNoDatabase: a server that has no database of the given name does not have to be started.
+func TestNoDatabase(t *testing.T) {
+	for _, err := range []error{&mysql.MySQLError{Number: 1049, Message: "Unknown database 'a'"}, &pgconn.PgError{Code: "3D000", Message: "database \"a\" does not exist"}} {
+		if text := exit.OfDatabase(fmt.Errorf("table: %w", err)).Error(); !strings.HasSuffix(text, "; name a database of this server in its address") {
+			t.Error(text)
+		}
 	}
 }
 

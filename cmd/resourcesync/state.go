@@ -129,6 +129,11 @@ func (s *state) Log(context.Context, string) (topiclog.Log, error) { return s.lo
 
 // refuseState returns an error that says how to get a usable state.
 func refuseState(path string, err error) error {
+	return settings.Errorf("state %q: %w; %s", path, err, stateRemedy(err))
+}
+
+// stateRemedy says how to get a usable state after an error.
+func stateRemedy(err error) string {
 	remedy := "give another file with --state"
 	switch {
 	case errors.Is(err, exit.ErrInUse):
@@ -142,7 +147,7 @@ func refuseState(path string, err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		remedy = "let this user read and write the file, those beside it whose names begin with its name, and their folder, or " + remedy
 	}
-	return settings.Errorf("state %q: %w; %s", path, err, remedy)
+	return remedy
 }
 
 // openStateFile opens the state at path, even if another process is using it.

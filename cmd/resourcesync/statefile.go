@@ -46,7 +46,7 @@ func (c *siteConfig) stateFile() (path string, err error) {
 		return "", settings.Errorf("--state %q: there is no folder %q; make it, or give a file in another", given, in)
 	}
 	if err != nil {
-		return "", settings.Errorf("--state %q: %w", given, paths.Reason(err))
+		return "", settings.Errorf("--state %q: %w; %s", given, paths.Reason(err), stateRemedy(err))
 	}
 	for _, set := range c.sets {
 		if set, ok := set.(stateChecker); ok {
