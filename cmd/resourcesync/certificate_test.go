@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -66,6 +67,12 @@ func TestTLSWithoutBaseURL(t *testing.T) {
 	defer metrics.Body.Close()
 	if body, err = io.ReadAll(metrics.Body); err != nil || !strings.Contains(string(body), "\nresourcesync_certificate_expiry_timestamp_seconds ") {
 		t.Errorf("%v: %s", err, body)
+	}
+	if _, page := (&served{t: t}).getAs(status, "", browserAccept); !strings.Contains(page, "expires in 19 days") {
+		t.Errorf("no certificate in %s", page)
+	}
+	if _, stdout, _ := query(t, status); !regexp.MustCompile(`  Certificate +until .* \(2 weeks from now\)\n`).MatchString(stdout) {
+		t.Errorf("no certificate in %s", stdout)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/harvesters"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+	"github.com/resourcesync-go/resourcesync/destination"
 	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
@@ -36,7 +37,7 @@ func TestQuery(t *testing.T) {
 	at := strings.TrimSuffix(strings.TrimPrefix(s.stderr.await(`status for operators.* url=(\S+)`)[1], "http://"), "/")
 	for _, address := range []string{at, "http://" + at, "http://" + at + "/"} {
 		code, stdout, stderr := query(t, address)
-		if code != 0 || stderr != "" || !regexp.MustCompile(`(?s)^Healthy\n\n  Listed +1\n.*  Last scan +.*\), took .*  Subscriptions +0\n`).MatchString(stdout) {
+		if code != 0 || stderr != "" || !regexp.MustCompile(`(?s)^Healthy\n\n  Resources +1\n.*  Last scan +.*\), took .*  Subscriptions +0\n`).MatchString(stdout) {
 			t.Errorf("%s: %d %s\n%s", address, code, stderr, stdout)
 		}
 	}
@@ -69,7 +70,7 @@ func TestQuery(t *testing.T) {
 
 func TestQueryOfAnotherVersion(t *testing.T) {
 	for body, want := range map[string]string{
-		`{"healthy":true,"files":3,"new":{"a":[1]}}`: "Healthy\n\n  Listed     3\n",
+		`{"healthy":true,"files":3,"new":{"a":[1]}}`: "Healthy\n\n  Resources  3\n",
 		`{"healthy":true,"files":"three"}`:           "another version",
 		`{"healthy":`:                                "another version",
 	} {
@@ -115,7 +116,7 @@ func TestPrintedStatus(t *testing.T) {
 	want := "Problems\n" +
 		"  deletions are held: 5 resources are missing\n" +
 		"  hub \ufffd]0;x\ufffd\n" + `
-  Listed          1,234,567
+  Resources       1,234,567
   Last change     22 Nov 2026, 12:00:00 UTC (30 minutes ago)
   Last scan       22 Nov 2026, 12:29:00 UTC (1 minute ago), took 1.25s
                   1 created, 2 updated, 0 deleted, 1,234,564 unchanged
@@ -151,9 +152,63 @@ func TestPrintedStatusOfAFirstScan(t *testing.T) {
 	var b bytes.Buffer
 	s := status.Status{Health: status.Health{Healthy: true}, Set: status.Set{Held: &status.Held{Files: 1, Confirmed: true}}}
 	must(t, s.Print(terminal.New(&b), time.Now()))
-	for _, want := range []string{"Healthy\n", "nothing yet", "the next scan publishes them"} {
+	for _, want := range []string{"Healthy\n", "Resources       unknown, because the first scan has not ended\n", "the next scan publishes them"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("without %q:\n%s", want, &b)
 		}
+	}
+}
+
+// All fields of the status of a copy are printed.
+func TestPrintedCopy(t *testing.T) {
+	at := func(minutes int) time.Time { return time.Date(2026, 11, 22, 12, minutes, 0, 0, time.Local) }
+	s := status.CopyStatus{
+		Health: status.Health{Problems: []string{"2 resources could not be copied; the next run tries again"}},
+		Copy: status.Copy{Dir: "/srv/copy", Status: destination.Status{
+			Source: "https://example.org/", InSync: at(0), Until: at(2), Behind: 2, Failures: 1, Resources: 10, Bytes: 2000, Ended: at(29), Next: at(44),
+			Channels: []destination.ChannelStatus{
+				{Capability: "change-notification", By: "WebSocket", Address: "wss://example.org/change/websocket", Open: true, Received: 1200, Last: at(29)},
+				{Capability: "framework-notification", By: "WebSub", Address: "https://example.org/framework/", Error: "the hub answers 500"},
+			},
+			Last: &destination.Report{
+				Created: 1, Failed: 2, Held: 9,
+				Failures: []destination.Failure{{URI: "https://example.org/a", Error: "500 Internal Server Error"}, {URI: "https://example.org/b", Error: "429 \x1b[2J", Next: at(59)}},
+				Gone:     []destination.GoneSet{{URI: "https://example.org/set.xml", Resources: 9, Held: true}, {URI: "https://example.org/two.xml", Resources: 1, Reason: "its Capability List cannot be read"}},
+				Pauses:   []destination.Pause{{Host: "https://example.org:443", Until: at(59)}},
+			},
+		}},
+	}
+	s.Copy.Measure(at(30))
+	var b bytes.Buffer
+	must(t, s.Print(terminal.New(&b), at(30)))
+	want := `Problems
+  2 resources could not be copied; the next run tries again
+
+  Source                  https://example.org/
+  Copy                    /srv/copy
+  In sync                 22 Nov 2026, 12:00:00 UTC (30 minutes ago)
+  Behind                  2 changes
+  Has read changes up to  22 Nov 2026, 12:02:00 UTC (28 minutes ago)
+  Resources               10, 2.0 kB
+  Last run                ended 22 Nov 2026, 12:29:00 UTC (1 minute ago)
+                          1 created, 0 updated, 0 deleted, 2 not copied
+  Next run                22 Nov 2026, 12:44:00 UTC (14 minutes from now)
+  Held deletions          9
+  Pause                   https://example.org:443, until 22 Nov 2026, 12:59:00 UTC
+
+  SET NO LONGER NAMED          RESOURCES  STATE
+  https://example.org/set.xml          9  held
+  https://example.org/two.xml          1  its Capability List cannot be read
+
+  NOT COPIED             NOT BEFORE                 ERROR
+  https://example.org/a                             500 Internal Server Error
+  https://example.org/b  22 Nov 2026, 12:59:00 UTC  429 ` + "\ufffd" + `[2J
+
+  CHANNEL                 BY         STATE   RECEIVED  LAST          ADDRESS                             ERROR
+  change-notification     WebSocket  open       1,200  1 minute ago  wss://example.org/change/websocket
+  framework-notification  WebSub     closed         0  -             https://example.org/framework/      the hub answers 500
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", &b, want)
 	}
 }

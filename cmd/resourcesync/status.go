@@ -24,6 +24,9 @@ func (p *daemon) statusNow(ctx context.Context) (any, status.Health, func() ([]b
 func (p *publication) status(ctx context.Context) status.Status {
 	var trouble []error
 	s := status.Status{Source: p.source.Counters()}
+	if p.certificate != nil {
+		s.CertificateExpires = p.certificate.Expires()
+	}
 	for _, m := range p.members {
 		now, err := m.status(ctx)
 		trouble = append(trouble, err)

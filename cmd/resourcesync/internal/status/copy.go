@@ -142,6 +142,9 @@ func (s *CopyStatus) Print(to *terminal.Screen, now time.Time) error {
 	p.fact("In sync", p.ago(c.InSync))
 	text, note := c.behind()
 	p.fact("Behind", append([]string{text}, nonempty(note)...)...)
+	if !c.Until.IsZero() {
+		p.fact("Has read changes up to", p.ago(c.Until))
+	}
 	p.fact("Resources", humanize.Comma(c.Resources), terminal.Bytes(c.Bytes))
 	if g := c.Progress; !c.Began.IsZero() {
 		p.fact("This run", "began "+p.ago(c.Began))
@@ -162,17 +165,59 @@ func (s *CopyStatus) Print(to *terminal.Screen, now time.Time) error {
 			p.fact("Pause", terminal.Printable(pause.Host), "until "+timetext.Of(pause.Until))
 		}
 	}
-	if err := to.WriteTable(&p.facts); err != nil || len(c.Channels) == 0 {
-		return err
+	tables := []*terminal.Table{&p.facts}
+	if r := c.Last; r != nil && len(r.Gone) > 0 {
+		tables = append(tables, gone(r.Gone))
 	}
-	fmt.Fprintln(to)
-	return to.WriteTable(p.channels(c.Channels))
+	if r := c.Last; r != nil && len(r.Failures) > 0 {
+		tables = append(tables, failures(r.Failures))
+	}
+	if len(c.Channels) > 0 {
+		tables = append(tables, p.channels(c.Channels))
+	}
+	for i, table := range tables {
+		if i > 0 {
+			fmt.Fprintln(to)
+		}
+		if err := to.WriteTable(table); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gone returns the table of the sets that the Source no longer names.
+func gone(sets []destination.GoneSet) *terminal.Table {
+	var t terminal.Table
+	t.Header("SET NO LONGER NAMED", ">RESOURCES", "STATE")
+	for _, set := range sets {
+		state := set.Reason
+		if set.Held {
+			state = "held"
+		}
+		t.Row(set.URI, humanize.Comma(set.Resources), state)
+	}
+	return &t
+}
+
+// failures returns the table of the first resources that the last run did not copy.
+func failures(failures []destination.Failure) *terminal.Table {
+	var t terminal.Table
+	t.Header("NOT COPIED", "NOT BEFORE", "ERROR")
+	for _, f := range failures {
+		next := ""
+		if !f.Next.IsZero() {
+			next = timetext.Of(f.Next)
+		}
+		t.Cells(terminal.Cell{Text: f.URI}, terminal.Cell{Text: next}, terminal.Cell{Text: f.Error, Style: terminal.Red})
+	}
+	return &t
 }
 
 // channels returns the table of the channels of a copy.
 func (p *statusPrinter) channels(channels []destination.ChannelStatus) *terminal.Table {
 	var t terminal.Table
-	t.Header("CHANNEL", "BY", "STATE", ">RECEIVED", "LAST", "ERROR")
+	t.Header("CHANNEL", "BY", "STATE", ">RECEIVED", "LAST", "ADDRESS", "ERROR")
 	for _, c := range channels {
 		state := terminal.Cell{Text: "open", Style: terminal.Green}
 		if !c.Open {
@@ -183,7 +228,7 @@ func (p *statusPrinter) channels(channels []destination.ChannelStatus) *terminal
 			last = humanize.RelTime(c.Last, p.now, "ago", "from now")
 		}
 		t.Cells(terminal.Cell{Text: string(c.Capability)}, terminal.Cell{Text: c.By}, state,
-			terminal.Cell{Text: humanize.Comma(c.Received)}, terminal.Cell{Text: last}, terminal.Cell{Text: c.Error, Style: terminal.Red})
+			terminal.Cell{Text: humanize.Comma(c.Received)}, terminal.Cell{Text: last}, terminal.Cell{Text: c.Address}, terminal.Cell{Text: c.Error, Style: terminal.Red})
 	}
 	return &t
 }

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -90,6 +91,13 @@ func (s *Status) facts(p *webpage.Page) []webpage.Fact {
 	if s.Hub != nil {
 		facts = append(facts, webpage.Fact{Name: "Subscriptions", Value: subscriptions(s.Hub)})
 	}
+	if at := s.CertificateExpires; !at.IsZero() {
+		value := "expires " + in(at.Sub(p.Now))
+		if !at.After(p.Now) {
+			value = "has expired"
+		}
+		facts = append(facts, webpage.Fact{Name: "Certificate", Value: value, Note: timetext.Of(at)})
+	}
 	if s.WebSockets != nil {
 		facts = append(facts, webpage.Fact{Name: "WebSockets", Value: webpage.Count(int64(*s.WebSockets))})
 	}
@@ -169,6 +177,16 @@ func (s *Set) figures(p *webpage.Page) []figures {
 			facts = append(facts, webpage.Fact{Name: "All pages checked again since", Value: p.Ago(c.Oldest), Note: timetext.Of(c.Oldest)})
 		}
 		all = append(all, figures{"Sitemaps", "", facts})
+	}
+	if r := s.Repository; r != nil {
+		facts := append([]webpage.Fact{{Name: "Repository", Value: cmp.Or(r.Name, "not known yet")}},
+			numbers("Records", r.Records, "Records without a usable URI", r.Unlisted)...)
+		if r.Listing {
+			facts = append(facts, webpage.Fact{Name: "Complete listing", Value: "is running"})
+		} else if !r.Compared.IsZero() {
+			facts = append(facts, webpage.Fact{Name: "Complete listing", Value: p.Ago(r.Compared), Note: timetext.Of(r.Compared)})
+		}
+		all = append(all, figures{"Repository", "", facts})
 	}
 	return all
 }

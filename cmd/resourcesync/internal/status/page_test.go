@@ -1,8 +1,11 @@
 package status
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/adapters/oaipmh"
 )
 
 func TestLag(t *testing.T) {
@@ -22,6 +25,22 @@ func TestDocumentNames(t *testing.T) {
 	} {
 		if got := documentName(kind); got != want {
 			t.Errorf("%s: %s, expected %s", kind, got, want)
+		}
+	}
+}
+
+// TestRepositoryPage: the page has the state of a repository, in a single set and in one of several.
+func TestRepositoryPage(t *testing.T) {
+	set := Set{Name: "theses", Kind: "oai", Repository: &oaipmh.Status{Name: "Theses of Example", Records: 45, Unlisted: 1, Compared: time.Now()}}
+	for _, s := range []*Status{{Set: set}, {Sets: []Set{set}}} {
+		page, err := s.Page("example.org", "/", false, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"Theses of Example", "Records without a usable URI", "Complete listing"} {
+			if !strings.Contains(string(page), want) {
+				t.Errorf("the page lacks %q", want)
+			}
 		}
 	}
 }

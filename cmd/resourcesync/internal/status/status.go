@@ -32,6 +32,9 @@ type Status struct {
 	Set
 	Sets []Set `json:"sets,omitempty"` // if they have names
 
+	// CertificateExpires is the time at which the certificate of the site expires; zero for http.
+	CertificateExpires time.Time `json:"certificateExpires,omitzero"`
+
 	Source     rshttp.Counters `json:"source"`
 	Push       *topic.Status   `json:"push,omitempty"`
 	Hub        *hub.Status     `json:"hub,omitempty"`

@@ -21,6 +21,9 @@ func (s *Status) Print(to *terminal.Screen, now time.Time) error {
 	p := &statusPrinter{now: now}
 	s.Health.print(to)
 	p.set(&s.Set)
+	if at := s.CertificateExpires; !at.IsZero() {
+		p.fact("Certificate", "until "+p.ago(at))
+	}
 	p.documents(s)
 	p.push(s)
 	if err := to.WriteTable(&p.facts); err != nil {
@@ -79,11 +82,11 @@ func (p *statusPrinter) fact(name string, texts ...string) {
 func (p *statusPrinter) set(s *Set) {
 	switch {
 	case s.Uncounted:
-		p.fact("Listed", "resources that are not counted")
+		p.fact("Resources", "not counted")
 	case s.Files == nil:
-		p.fact("Listed", "nothing yet, because the first scan has not ended")
+		p.fact("Resources", "unknown, because the first scan has not ended")
 	default:
-		p.fact("Listed", humanize.Comma(*s.Files))
+		p.fact("Resources", humanize.Comma(*s.Files))
 	}
 	if !s.Changed.IsZero() {
 		p.fact("Last change", p.ago(s.Changed))
@@ -157,7 +160,7 @@ func (p *statusPrinter) repository(s *oaipmh.Status) {
 		p.fact(text, p.ago(s.Compared))
 	}
 	if s.Unlisted > 0 {
-		p.fact("Not listed", humanize.Comma(s.Unlisted)+" records without a usable URI")
+		p.fact("Not listed", plural(s.Unlisted, "record")+" without a usable URI")
 	}
 }
 
