@@ -200,7 +200,7 @@ func (v *View) stateOf(ctx context.Context, st *document.Set, c resourcesync.Cap
 		return "One list, always current."
 	case resourcesync.ResourceDump:
 		if p := st.Packages.Current(); p != nil {
-			return number(int64(len(p.Cuts)), "package") + ", made while they are sent."
+			return number(int64(len(p.Cuts)), "package") + ", made during the download."
 		}
 		return "Divided into packages when it is first requested."
 	case resourcesync.ChangeList:
