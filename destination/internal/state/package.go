@@ -137,18 +137,11 @@ func (s *State) detach(k *knowledge, c *resourcesync.Change) error {
 	return s.exec("UPDATE pending SET package = 0 WHERE seq = ? AND package IN (SELECT id FROM package WHERE baseline = 1 AND at > 0 AND at < ?)", k.row.seq, nanos(t.Add(Precision(t))))
 }
 
-// isOver reports whether no later version of a resource can have an entry like c, as of at: one has a hash, or
-// a time whose unit was over.
+// isOver reports whether no later version of a resource can have an entry like c, as of at: it has a hash, or
+// the unit of its last time was over. An older lastmod can belong to several versions.
 func isOver(c *resourcesync.Change, at time.Time) bool {
-	if len(c.Resource.Hashes) > 0 {
-		return true
-	}
-	for _, t := range []time.Time{c.Resource.LastModified, c.Datetime} {
-		if !t.IsZero() && (Precision(t) < time.Second || !at.Before(t.Add(Precision(t)))) {
-			return true
-		}
-	}
-	return false
+	t := latest(c.Resource.LastModified, c.Datetime)
+	return len(c.Resource.Hashes) > 0 || !t.IsZero() && (Precision(t) < time.Second || !at.Before(t.Add(Precision(t))))
 }
 
 // sameVersion reports whether two entries describe the same version of a resource. Without
