@@ -24,6 +24,7 @@ type listReader struct {
 	newest    time.Time // of the times of changes
 	estimated time.Time // of the lastmods of changes without times
 	ahead     bool      // a time is after the limit, by less than a day
+	unsaved   bool      // entries stay unknown, and have to be read again
 
 	last                  time.Time // the time of the entry before
 	ascending, descending bool      // the order that the times show
@@ -104,7 +105,7 @@ func (l *listReader) entry(e *rsxml.Entry) error {
 	case l.known != nil && l.known.Whole && !outdated:
 		p.Age = state.AgeNew
 	}
-	if !outdated {
+	if l.unsaved = l.unsaved || outdated; !outdated {
 		l.reading.Add(print)
 	}
 	if p.Age == state.AgeUnknown && l.known == nil {
@@ -286,6 +287,9 @@ func (l *listReader) end(parts []rsxml.Entry) error {
 		// back.
 		l.reading.Keep(l.known)
 		l.reading.Date = l.known.Date
+		if l.unsaved {
+			l.reading.Validators = fetch.Validators{}
+		}
 	}
 	l.changeReader.newest = latest(l.changeReader.newest, l.newest)
 	return l.release()
