@@ -19,6 +19,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
@@ -57,9 +58,7 @@ func newHosted(b *testing.B, triggers bool) *hosted {
 	if !triggers {
 		return h
 	}
-	store := d.store()
-	h.papers, err = d.provider(Table{Name: "papers", Key: "id", URI: "https://example.org/papers/{id}", LastModified: "updated"}).Journal(b.Context(), store, "papers", nil)
-	must(b, err)
+	store := h.journal()
 	src, err := rshttp.New("https://example.org/", []rshttp.Set{{Name: "papers", Provider: h.papers}}, &rshttp.Options{Store: store, Logger: slog.New(slog.DiscardHandler)})
 	must(b, err)
 	ctx, stop := context.WithCancel(b.Context())
@@ -72,6 +71,15 @@ func newHosted(b *testing.B, triggers bool) *hosted {
 		b.Fatal(w.Code)
 	}
 	return h
+}
+
+// journal creates the triggers. Nobody numbers the changes yet.
+func (h *hosted) journal() *sqlstore.Store {
+	store := h.store()
+	papers, err := h.provider(Table{Name: "papers", Key: "id", URI: "https://example.org/papers/{id}", LastModified: "updated"}).Journal(h.t.Context(), store, "papers", nil)
+	must(h.t, err)
+	h.papers = papers
+	return store
 }
 
 // write commits single rows by some writers for a while, and returns the duration of
@@ -172,24 +180,30 @@ func newFloor(b *testing.B) *hosted {
 // BenchmarkHost writes single rows to a table with triggers, whose changes are published
 // meanwhile, and to the same table without, in turns of half a second: without, with, with,
 // without. ratio is the median of these, between the quartiles low and high. floor is the same
-// ratio for the table of newFloor, in turns between them. The lag is measured in a separate
-// turn, because requesting changes takes time, too.
+// ratio for the table of newFloor, and unnumbered for a table with our triggers whose changes
+// nobody numbers, in turns between them. The lag is measured in a separate turn, because
+// requesting changes takes time, too.
 //
 // RESOURCESYNC_BENCH_SYNC sets PRAGMA synchronous for both. The default is FULL.
 func BenchmarkHost(b *testing.B) {
 	for _, writers := range []int{1, 4} {
 		b.Run(fmt.Sprintf("%d writers", writers), func(b *testing.B) {
-			with, without, least := newHosted(b, true), newHosted(b, false), newFloor(b)
-			var ratios, floors []float64
+			with, without, least, alone := newHosted(b, true), newHosted(b, false), newFloor(b), newHosted(b, false)
+			alone.journal()
+			var ratios, floors, unnumbered []float64
 			var ours, theirs, lags []time.Duration
 			for b.Loop() {
 				a := without.rate(writers)
 				f := least.rate(writers)
+				u := alone.rate(writers)
 				c := append(with.rate(writers), with.rate(writers)...)
 				with.settle()
+				u = append(u, alone.rate(writers)...)
+				alone.run("DELETE FROM rs_pending")
 				f = append(f, least.rate(writers)...)
 				a = append(a, without.rate(writers)...)
 				floors = append(floors, float64(len(f))/float64(len(a)))
+				unnumbered = append(unnumbered, float64(len(u))/float64(len(a)))
 				ours, theirs = append(ours, c...), append(theirs, a...)
 				ratios = append(ratios, float64(len(c))/float64(len(a)))
 				lags = append(lags, with.lag(50*time.Millisecond, func() { with.write(writers, time.Second) })...)
@@ -197,6 +211,7 @@ func BenchmarkHost(b *testing.B) {
 			}
 			slices.Sort(ratios)
 			slices.Sort(floors)
+			slices.Sort(unnumbered)
 			at := func(d []time.Duration, q float64) float64 {
 				slices.Sort(d)
 				return float64(d[int(q*float64(len(d)-1))]) / float64(time.Millisecond)
@@ -207,6 +222,7 @@ func BenchmarkHost(b *testing.B) {
 			b.ReportMetric(ratios[len(ratios)/2], "ratio")
 			b.ReportMetric(ratios[len(ratios)*3/4], "high")
 			b.ReportMetric(floors[len(floors)/2], "floor")
+			b.ReportMetric(unnumbered[len(unnumbered)/2], "unnumbered")
 			b.ReportMetric(at(ours, 0.99), "ours-p99-ms")
 			b.ReportMetric(at(theirs, 0.99), "theirs-p99-ms")
 			b.ReportMetric(at(lags, 0.5), "lag-p50-ms")
