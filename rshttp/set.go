@@ -49,6 +49,11 @@ type Set struct {
 	// [Source.Run] publishes to them.
 	RemoteHubs []topic.RemoteHub
 
+	// NoFramework leaves out the Framework Notification channel. It is for a set whose documents
+	// are kept elsewhere, as by a static.Publication: the channel would name documents
+	// before they are there.
+	NoFramework bool
+
 	// Require names capabilities that the set must have. [New] fails if one is
 	// missing, for example because a wrapper hides it.
 	Require []resourcesync.Capability
@@ -73,7 +78,7 @@ func (s *Set) given(ownHub string) document.Given {
 	g := document.Given{
 		Name: s.Name, Provider: s.Provider, Stater: s.Stater, Cutter: s.Cutter, Changer: s.Changer,
 		Opener: s.Opener, ChangeOpener: s.ChangeOpener, Watcher: s.Watcher, Archiver: s.Archiver, ChangeArchiver: s.ChangeArchiver,
-		Memento: s.Memento, Require: s.Require, About: document.About(s.About), DescribedBy: s.DescribedBy,
+		Memento: s.Memento, NoFramework: s.NoFramework, Require: s.Require, About: document.About(s.About), DescribedBy: s.DescribedBy,
 	}
 	if ownHub != "" {
 		g.Hubs = append(g.Hubs, ownHub)

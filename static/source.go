@@ -11,6 +11,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/baseurl"
 	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/packages"
+	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
 // A Set is a set of resources whose documents are written (section 9). Provider is mandatory. It
@@ -27,6 +28,14 @@ type Set struct {
 	ChangeOpener   resourcesync.ChangeOpener
 	Archiver       resourcesync.Archiver
 	ChangeArchiver resourcesync.ChangeArchiver
+	Watcher        resourcesync.Watcher // wakes a Publication
+
+	NoDumps bool // leaves out dumps, even if Provider can open resources
+
+	// Hubs are the URIs of the hubs of the set's Change Notification channel, which a process
+	// serves: an rshttp.Source with the same base URL, whose Set has NoFramework. The
+	// Capability List names the channel.
+	Hubs []string
 
 	Require     []resourcesync.Capability // that the set must have, or else New fails
 	DescribedBy string                    // URI of a document that describes the set; may be empty
@@ -54,6 +63,12 @@ type SourceOptions struct {
 	// RenderTimeout is the time limit for one document. It also limits the time without
 	// data when content is read for its checksum. If zero, one minute is used.
 	RenderTimeout time.Duration
+
+	// WebSockets says that the process of the channels serves them by WebSockets, too.
+	WebSockets bool
+
+	// Others are further sets of the Source Description, whose documents are elsewhere.
+	Others []wellknown.Set
 
 	// Logger receives warnings and errors. If nil, slog.Default() is used.
 	Logger *slog.Logger
@@ -88,11 +103,12 @@ func New(base string, sets []Set, opts *SourceOptions) (*Source, error) {
 		given[i] = document.Given{
 			Name: s.Name, Provider: s.Provider, Stater: s.Stater, Cutter: s.Cutter, Changer: s.Changer,
 			Opener: s.Opener, ChangeOpener: s.ChangeOpener, Archiver: s.Archiver, ChangeArchiver: s.ChangeArchiver,
-			Require: s.Require, DescribedBy: s.DescribedBy,
+			Watcher: s.Watcher, Hubs: s.Hubs, NoFramework: true, NoDumps: s.NoDumps, Require: s.Require, DescribedBy: s.DescribedBy,
 		}
 	}
 	site, err := document.NewSite(document.Config{
 		Base: u, Division: document.Division(o.Division), DescribedBy: o.DescribedBy, PlainSitemaps: o.PlainSitemaps, Static: true,
+		Sockets: o.WebSockets, Others: o.Others,
 		Wait: time.Hour, RenderTimeout: o.RenderTimeout, Log: o.Logger, // no client waits
 	}, given)
 	if err != nil {
@@ -101,7 +117,7 @@ func New(base string, sets []Set, opts *SourceOptions) (*Source, error) {
 	s := &Source{site: site, plans: site.NewPlanner(1, new(packages.Counters))}
 	all := []string{u.String(), fmt.Sprint(site.Division), string(site.Description.Text)}
 	for _, st := range site.Order {
-		all = append(all, st.Name, st.DescribedBy, fmt.Sprint(st.Capabilities()))
+		all = append(all, st.Name, st.DescribedBy, fmt.Sprint(st.Capabilities(), st.Hubs, st.Sockets))
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		all = append(all, info.String())

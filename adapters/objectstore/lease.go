@@ -54,6 +54,9 @@ func (s *Store) Lock(ctx context.Context, name string) error {
 			return errors.Join(err, l.giveBack(context.WithoutCancel(ctx)))
 		}
 	}
+	if !s.conditional && s.options.NeedConditions {
+		return errors.Join(ErrNoConditions, l.giveBack(context.WithoutCancel(ctx)))
+	}
 	if !s.conditional {
 		s.options.Logger.Warn("the store ignores conditions of writes; make sure that no two processes write to it at the same time")
 	}

@@ -51,9 +51,17 @@ type Options struct {
 	// after its own time. If zero, 30 seconds is used.
 	Lease time.Duration
 
+	// NeedConditions makes [Store.Lock] fail with ErrNoConditions if the bucket ignores the
+	// conditions of writes. Otherwise it logs a warning.
+	NeedConditions bool
+
 	// Logger receives warnings. If nil, slog.Default() is used.
 	Logger *slog.Logger
 }
+
+// ErrNoConditions means that a bucket ignores the conditions of writes, so that two processes could
+// overwrite each other's objects.
+var ErrNoConditions = errors.New("the bucket ignores the conditions of writes")
 
 // A Store is a [static.Store] in a bucket.
 type Store struct {
@@ -148,7 +156,8 @@ func (s *Store) list(ctx context.Context, dir string, f *folder) error {
 	return nil
 }
 
-var errForeign = errors.New("another program has stored it; move it away, or give another prefix")
+// ErrForeign means that another program has stored an object with the name of a document.
+var ErrForeign = errors.New("another program has stored it; move it away, or give another prefix")
 
 func stampOf(o Object) static.Stamp { return static.Stamp{Size: o.Size, ETag: o.ETag} }
 
@@ -171,7 +180,7 @@ func (s *Store) Read(ctx context.Context, name string) ([]byte, static.Stamp, er
 func (s *Store) Compare(ctx context.Context, name string, c static.Content) (static.Stamp, bool, error) {
 	o, err := s.client.Head(ctx, s.key(name))
 	if err == nil && !isOurs(o) {
-		err = errForeign
+		err = ErrForeign
 	}
 	if err != nil {
 		return stampOf(o), false, wrap(name, err)

@@ -55,6 +55,10 @@ func TestFaultsHelp(t *testing.T) {
 		{file: "sets:\n- name: callback\n  kind: folder\n  folder: .", want: `site.yaml:2: name "callback": the URLs of notifications from hubs have this name`},
 		{args: []string{"serve", ".", "--contact", "the library"}, want: `--contact "the library": give an email address`},
 		{file: "title: A\nsets:\n- kind: folder\n  folder: .\n  contact: the library", want: `site.yaml:5: contact "the library": give an email address`},
+		{args: []string{"serve", ".", "--publish", "s3://a"}, want: `--publish "s3://a": needs --base-url`},
+		{args: []string{"serve", ".", "--publish", "/srv/a", "--base-url", "http://a/"}, want: `--publish "/srv/a": bucket "/srv/a": give s3://NAME`},
+		{file: "base-url: http://a/\nretain: 1h\npublish: s3://a\n" + folder, want: "publish \"s3://a\": needs a --publish-lists (1h0m0s) shorter than --retain"},
+		{file: "publish-lists: 10ms\n" + folder, want: `site.yaml:1: publish-lists "10ms": give a second or more`},
 		{file: "tls-cert: a\n" + folder, want: `site.yaml:1: tls-cert "a": give --tls-key as well`},
 	} {
 		t.Run(test.want, func(t *testing.T) {

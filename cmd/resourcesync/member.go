@@ -159,6 +159,7 @@ func (m *member) published(site *siteConfig) rshttp.Set {
 	}
 	of := m.config.common()
 	set.Name, set.About, set.DescribedBy, set.RemoteHubs = m.name, of.about.About, of.aboutSet, site.push.foreign
+	set.NoFramework = of.publish != ""
 	return set
 }
 

@@ -27,6 +27,7 @@ type publication struct {
 	*daemon
 	site      *siteConfig
 	members   []*member
+	places    []*place // buckets
 	source    *rshttp.Source
 	base      *url.URL       // of the site
 	documents *url.URL       // the base of the documents
@@ -65,7 +66,7 @@ func newPublication(ctx context.Context, of *daemon, c *siteConfig, before *publ
 		return nil, err
 	}
 	p.handler = p.withOwn(site)
-	return p, nil
+	return p, p.openPlaces(ctx)
 }
 
 // reserve tells the members which URL paths documents or other members have.
@@ -128,6 +129,9 @@ func (feed) Run(ctx context.Context, _ topiclog.Log) error {
 func (p *publication) runSource(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return p.source.Run(ctx) })
+	for _, pl := range p.places {
+		g.Go(func() error { return pl.run(ctx, p) })
+	}
 	if p.source.Hub() != nil && !p.state.shared { // otherwise other processes may have topics that this one does not know
 		g.Go(func() error {
 			if err := p.leaveTopics(ctx); err != nil && ctx.Err() == nil {
@@ -142,7 +146,10 @@ func (p *publication) runSource(ctx context.Context) error {
 	return g.Wait()
 }
 
-func (p *publication) close() { closeAll(p.members) }
+func (p *publication) close() {
+	p.closePlaces()
+	closeAll(p.members)
+}
 
 func closeAll(members []*member) {
 	for _, m := range members {
@@ -251,6 +258,9 @@ func (p *publication) health(ctx context.Context) error {
 	var all []error
 	for _, m := range p.members {
 		all = append(all, m.health(ctx))
+	}
+	for _, pl := range p.places {
+		all = append(all, pl.health(ctx))
 	}
 	if p.certificate != nil {
 		all = append(all, p.certificate.Health())

@@ -88,6 +88,7 @@ func (p *daemon) runPublications(ctx context.Context, reloads <-chan os.Signal, 
 		stopSource = p.begin(start, running, before)
 		go func() {
 			before.requests.Wait()
+			before.closePlaces()
 			closeAll(replaced)
 		}()
 		p.logReload(before, next)

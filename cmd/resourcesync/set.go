@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/bucketurl"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
@@ -76,8 +77,10 @@ type setSettings struct {
 	moved     bool          // the state is of this origin when it was elsewhere
 	dumps     bool
 	about     aboutConfig
-	aboutSet  string // the URI of a description of the set
-	pingToken string // "" for no pings
+	aboutSet  string            // the URI of a description of the set
+	publish   string            // the bucket that keeps the documents; "" for none
+	publishAt *bucketurl.Bucket // publish, parsed
+	pingToken string            // "" for no pings
 }
 
 func (s *setSettings) common() *setSettings { return s }
@@ -107,6 +110,10 @@ func (s *setSettings) declare(c *settings.Catalog) {
 			folder offer them. Sets of the kinds oai and table never can. Disable with --dumps=false.`},
 		settings.Setting{Name: "set-described-by", Value: settings.Text(&s.aboutSet), Group: settings.Lists,
 			Text: "The URL of a document about the resources of a set and their metadata."},
+		settings.Setting{Name: "publish", Value: settings.Text(&s.publish), Without: "none", Group: settings.Lists, Show: settings.WithoutPassword,
+			Text: `A bucket in which to keep the documents of a set as well, as s3://NAME/PREFIX, gs://NAME or
+				azblob://NAME, so that the store or a CDN answers readers. Its prefix is the root of the site.
+				This program sends the notifications. There are no dumps in the bucket.`},
 	)
 	c.AddSecret(settings.Setting{Name: "ping-token", Value: settings.Text(&s.pingToken), Group: settings.Push, Show: settings.Mask,
 		Text: `The token with which plug-ins and cron jobs report changes, by a POST to "ping" below the prefix.
@@ -120,6 +127,13 @@ func (s *setSettings) check() error {
 	f.If(s.rescan < time.Second, "rescan", "give a second or more, such as 30s, 5m or 1h")
 	f.If(s.hold < 0, "max-delete-hold", "give a time such as 30m or 1h, or 0 for no end")
 	f.Add(checkURI("set-described-by", s.aboutSet), s.about.check())
+	if s.publish != "" {
+		at, err := bucketurl.Parse(s.publish)
+		if err != nil {
+			f.Add(settings.Fault("publish", "%w", err))
+		}
+		s.publishAt = at
+	}
 	return f.Err()
 }
 

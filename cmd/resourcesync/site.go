@@ -37,8 +37,9 @@ type siteConfig struct {
 	sitemap   bool
 	robots    bool // names the Resource List in robots.txt
 	about     aboutConfig
-	aboutURI  string // of a description of the Source
-	pages     bool   // HTML pages of documents
+	aboutURI  string        // of a description of the Source
+	pages     bool          // HTML pages of documents
+	listEvery time.Duration // between two versions of a Resource List in a bucket, at least
 	push      pushConfig
 	status    string // the address to answer operators at; empty for none
 	harvests  bool   // operators see who harvests
@@ -72,7 +73,7 @@ func (c *siteConfig) check() error {
 	faults.Add(c.catalog.Locate(c.checkSite()))
 	for i, set := range c.sets {
 		of := c.catalogs[i]
-		faults.Add(of.Locate(set.common().check()), of.Locate(c.checkPath(set.common())), of.Locate(set.check(c)))
+		faults.Add(of.Locate(set.common().check()), of.Locate(c.checkPath(set.common())), of.Locate(c.checkPublish(set.common())), of.Locate(set.check(c)))
 	}
 	return faults.Err()
 }
@@ -98,6 +99,7 @@ func (c *siteConfig) checkSite() error {
 		f.Add(settings.Fault("state", "%w", err))
 	}
 	f.If(c.window < time.Second, "window", "give a second or more, such as 1h, 24h or 7d")
+	f.If(c.listEvery < time.Second, "publish-lists", "give a second or more, such as 10m or 1h")
 	f.If(c.retain < time.Second, "retain", "give a second or more, such as 48h or 90d")
 	f.If(c.archive != 0 && c.archive < c.retain, "archive", "give --retain (%s) or more, because changes are archived after that, or 0", settings.SpanText(c.retain))
 	f.If(c.pkgEvery < time.Second, "package-every", "give a second or more, such as 15m or 1h")
@@ -147,6 +149,16 @@ func (c *siteConfig) checkPath(s *setSettings) error {
 		return settings.Fault("path", "the built-in hub has this path; give another path")
 	}
 	return nil
+}
+
+// checkPublish returns an error if the documents of a set cannot be kept in a bucket.
+func (c *siteConfig) checkPublish(s *setSettings) error {
+	var f settings.Faults
+	if s.publish != "" {
+		f.If(c.baseURL == "", "publish", "needs --base-url: the public URL of the bucket, or of the CDN in front of it")
+		f.If(c.listEvery >= c.retain, "publish", "needs a --publish-lists (%s) shorter than --retain (%s), because the Change List must reach back to the Resource List", settings.SpanText(c.listEvery), settings.SpanText(c.retain))
+	}
+	return f.Err()
 }
 
 // verify checks the configuration against this computer.

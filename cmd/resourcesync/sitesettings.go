@@ -67,6 +67,9 @@ func (s *siteConfig) declare(c *settings.Catalog) {
 		settings.Setting{Name: "pages", Value: settings.Bool(&s.pages), Default: "true", Group: settings.Lists,
 			Text: `Show documents as HTML pages to people who open them in a browser. Disable with --pages=false;
 				browsers then get XML, as harvesters always do.`},
+		settings.Setting{Name: "publish-lists", Value: settings.Span(&s.listEvery), Default: "1h", Group: settings.Lists,
+			Text: `How often Resource Lists in a bucket (--publish) are brought up to date, at most, such as 10m or
+				1h. Change Lists there have a change within seconds.`},
 		settings.Setting{Name: "package-size", Value: settings.Size(&s.pkgSize), Default: "16MiB", Group: settings.Dumps,
 			Text: `The maximum content of one package, such as 500MB or 4GiB. A larger file has its own package. The
 				transfer of a package is aborted if a file in it changes, so choose a small size if files change

@@ -48,6 +48,9 @@ func (p *publication) status(ctx context.Context) status.Status {
 	var err error
 	s.Hub, s.Subscriptions, err = p.subscriptions(ctx, s.Push)
 	trouble = append(trouble, err)
+	for _, pl := range p.places {
+		s.Published = append(s.Published, pl.status())
+	}
 	if p.sockets != nil {
 		s.WebSockets = new(p.sockets.Clients())
 	}

@@ -45,13 +45,17 @@ func (st *Set) Capabilities() []resourcesync.Capability {
 }
 
 func (st *Set) Channels() []resourcesync.Capability {
-	switch {
-	case len(st.Hubs) == 0 && !st.Sockets:
+	var all []resourcesync.Capability
+	if len(st.Hubs) == 0 && !st.Sockets {
 		return nil
-	case st.Changer == nil:
-		return []resourcesync.Capability{resourcesync.FrameworkNotification}
 	}
-	return []resourcesync.Capability{resourcesync.ChangeNotification, resourcesync.FrameworkNotification}
+	if st.Changer != nil {
+		all = append(all, resourcesync.ChangeNotification)
+	}
+	if !st.NoFramework {
+		all = append(all, resourcesync.FrameworkNotification)
+	}
+	return all
 }
 
 func (st *Set) Has(c resourcesync.Capability) bool {
@@ -64,6 +68,8 @@ func (st *Set) missing(c resourcesync.Capability) string {
 	switch {
 	case isChannel && len(st.Hubs) == 0 && !st.Sockets:
 		return "it has no hub"
+	case c == resourcesync.FrameworkNotification:
+		return "NoFramework is set"
 	case c == resourcesync.ResourceDump:
 		return "it has no Opener"
 	case c == resourcesync.ResourceListArchive, c == resourcesync.ResourceDumpArchive, c == resourcesync.ChangeDumpArchive:

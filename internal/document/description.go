@@ -21,6 +21,7 @@ func (d *Description) write(s *Site) (err error) {
 	for i, st := range s.Order {
 		sets[i] = wellknown.Set{CapabilityList: st.URL(KindCapabilityList, ""), DescribedBy: st.description()}
 	}
+	sets = append(sets, s.Others...)
 	d.Text, d.Parts, err = wellknown.Description(sets, &wellknown.Options{
 		DescribedBy: s.description(),
 		URI:         s.Routes.URL(KindDescription, nil, ""),

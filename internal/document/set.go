@@ -29,6 +29,8 @@ type Given struct {
 	ChangeArchiver resourcesync.ChangeArchiver
 
 	Memento     bool                      // versions have URIs
+	NoFramework bool                      // there is no channel of Framework Notifications
+	NoDumps     bool                      // there are no dumps, even if the Provider can open resources
 	Hubs        []string                  // URIs of the hubs of its channels, the Source's own first
 	Require     []resourcesync.Capability // that the set must have
 	About       About
@@ -94,6 +96,9 @@ func newSet(in *Site, s Given, only bool) (*Set, error) {
 	out.Watcher = Upgrade(s.Watcher, s.Provider)
 	out.Archiver = Upgrade(s.Archiver, s.Provider)
 	out.ChangeArchiver = Upgrade(s.ChangeArchiver, s.Provider)
+	if s.NoDumps {
+		out.Opener, out.ChangeOpener = nil, nil
+	}
 	// Not the parts of a journal: it may lag behind the resources.
 	out.partStater, _ = out.Stater.(resourcesync.PartStater)
 	out.findCompanions(s.Changer)

@@ -23,6 +23,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/packages"
 	"github.com/resourcesync-go/resourcesync/rsxml"
+	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
 // A Config is all that documents depend on beside the data of the sets.
@@ -35,6 +36,8 @@ type Config struct {
 	HTML          bool   // documents have HTML pages
 	Sockets       bool   // channels are also served by WebSockets
 	Static        bool   // the names of parts are short, and do not depend on the case of letters
+
+	Others []wellknown.Set // further sets in the Source Description
 
 	Wait          time.Duration // for the division of a set; negative for none
 	RenderTimeout time.Duration

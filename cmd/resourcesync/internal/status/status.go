@@ -10,6 +10,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/harvesters"
 	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/static"
 	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
@@ -40,11 +41,20 @@ type Status struct {
 	Hub        *hub.Status     `json:"hub,omitempty"`
 	WebSockets *int            `json:"webSockets,omitempty"` // connected clients
 
+	Published []Place `json:"published,omitempty"` // the buckets that keep documents
+
 	// Subscriptions are those at the built-in hub that need attention first, 100 at most.
 	Subscriptions []Subscription `json:"subscriptions,omitempty"`
 
 	// Harvesters are those with the newest requests to this process, 100 at most.
 	Harvesters []Harvester `json:"harvesters,omitempty"`
+}
+
+// A Place is a bucket that keeps the documents of sets.
+type Place struct {
+	Bucket string   `json:"bucket"`
+	Sets   []string `json:"sets,omitempty"` // their names
+	static.PublicationStatus
 }
 
 // A setStatus describes a set for operators.

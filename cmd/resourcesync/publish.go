@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/resourcesync-go/resourcesync/adapters/objectstore"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/bucketurl"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
+	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/static"
+	"github.com/resourcesync-go/resourcesync/wellknown"
+)
+
+// A place is a bucket in which the documents of some sets are kept.
+type place struct {
+	bucket      *bucketurl.Bucket
+	sets        []string // names
+	publication *static.Publication
+	close       func() error
+}
+
+// openPlaces opens the buckets of the sets of p. Nothing is requested yet.
+func (p *publication) openPlaces(ctx context.Context) error {
+	var urls []string
+	of := make(map[string][]*member)
+	for _, m := range p.members {
+		to := m.config.common().publish
+		if to != "" && of[to] == nil {
+			urls = append(urls, to)
+		}
+		of[to] = append(of[to], m)
+	}
+	for _, to := range urls {
+		pl, err := p.openPlace(ctx, of[to])
+		if err != nil {
+			p.closePlaces()
+			return err
+		}
+		p.places = append(p.places, pl)
+	}
+	return nil
+}
+
+// openPlace opens the bucket of members.
+func (p *publication) openPlace(ctx context.Context, members []*member) (*place, error) {
+	src, err := p.documentsOf(members)
+	if err != nil {
+		return nil, settings.Errorf("%w", err)
+	}
+	pl := &place{bucket: members[0].config.common().publishAt}
+	for _, m := range members {
+		if m.name != "" {
+			pl.sets = append(pl.sets, m.name)
+		}
+	}
+	client, done, err := pl.bucket.Objects(ctx)
+	if err != nil {
+		return nil, settings.Errorf("%w", err)
+	}
+	pl.close = done
+	log := p.log.With("bucket", pl.bucket.String())
+	// Without conditions, only the lock of a state in a file keeps two processes apart.
+	store, err := objectstore.New(client, &objectstore.Options{Prefix: pl.bucket.Prefix, NeedConditions: p.state.shared, Logger: log})
+	if err != nil {
+		return nil, errors.Join(settings.Errorf("%w", err), done())
+	}
+	pl.publication = static.NewPublication(store, src, &static.PublicationOptions{Options: static.Options{Logger: log}, ListEvery: p.site.listEvery})
+	return pl, nil
+}
+
+// documentsOf returns the documents of members that are kept in a bucket. They have no dumps.
+func (p *publication) documentsOf(members []*member) (*static.Source, error) {
+	c := p.site
+	o := &static.SourceOptions{DescribedBy: c.aboutURI, Division: static.Division(c.division()), PlainSitemaps: c.sitemap, WebSockets: p.sockets != nil, Logger: p.log}
+	var sets []static.Set
+	for _, m := range p.members {
+		set := m.published(c)
+		if !slices.Contains(members, m) {
+			o.Others = append(o.Others, wellknown.Set{CapabilityList: m.capabilityList(), DescribedBy: set.DescribedBy})
+			continue
+		}
+		sets = append(sets, static.Set{
+			Name: set.Name, Provider: set.Provider, Stater: set.Stater, Cutter: set.Cutter, Changer: set.Changer,
+			Archiver: set.Archiver, ChangeArchiver: set.ChangeArchiver, Watcher: set.Watcher,
+			NoDumps: true, Hubs: c.hubs(set), DescribedBy: set.DescribedBy,
+		})
+	}
+	return static.New(p.documents.String(), sets, o)
+}
+
+// hubs returns the URIs of the hubs of a set.
+func (c *siteConfig) hubs(set rshttp.Set) (uris []string) {
+	if uri, _ := c.ownHubOptions(); uri != "" {
+		uris = append(uris, uri)
+	}
+	for _, h := range set.RemoteHubs {
+		uris = append(uris, h.URI)
+	}
+	return uris
+}
+
+func (p *publication) closePlaces() {
+	for _, pl := range p.places {
+		if err := pl.close(); err != nil {
+			p.log.Warn("bucket not closed", "bucket", pl.bucket.String(), "error", err)
+		}
+	}
+}
+
+// run publishes until ctx ends.
+func (pl *place) run(ctx context.Context, p *publication) error {
+	p.log.Info("documents are kept in a bucket", "bucket", pl.bucket.String(), "lists", settings.SpanText(p.site.listEvery))
+	return pl.publication.Run(ctx)
+}
+
+// health returns why the documents in the bucket are not up to date.
+func (pl *place) health(ctx context.Context) error {
+	err := pl.publication.Health(ctx)
+	if err == nil {
+		return nil
+	}
+	remedy := "check the bucket, its permissions and the network"
+	switch {
+	case errors.Is(err, objectstore.ErrNoConditions):
+		remedy = "give another bucket with --publish, or keep the state in a file"
+	case errors.Is(err, objectstore.ErrForeign):
+		remedy = "it is published when the object is gone"
+	}
+	return fmt.Errorf("bucket %s: %w; %s", pl.bucket, err, remedy)
+}
+
+// status describes the place for operators.
+func (pl *place) status() status.Place {
+	return status.Place{Bucket: pl.bucket.String(), Sets: pl.sets, PublicationStatus: pl.publication.Status()}
+}
