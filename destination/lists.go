@@ -2,6 +2,7 @@ package destination
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -71,9 +72,8 @@ func (r *run) readResources(ctx context.Context, set tree.Set, st *state.Set) (n
 			return b.total, err
 		}
 		if failed != nil {
-			b.end()
 			st.Partial = true
-			return b.total, failed
+			return b.total, errors.Join(failed, b.end())
 		}
 		if len(b.lists.seen) < 2 || b.reading > 1 && b.noted == 0 {
 			break
@@ -158,17 +158,28 @@ func (b *baseline) finish() error {
 			return err
 		}
 	}
-	b.end()
+	if err := b.end(); err != nil {
+		return err
+	}
 	return b.state.SaveSet(*b.st)
 }
 
 // end records the time as of which the copy shows the lists. Entries do not show all changes, so
-// the changes since the last reading are read in any case: the cursor does not move past them.
-func (b *baseline) end() {
+// the changes since the last reading are read in any case: the cursor does not move past them. If the first
+// comparison was interrupted, the changes since its resources were copied are read as well.
+func (b *baseline) end() error {
+	if b.st.Cursor.IsZero() && b.first > 1 {
+		oldest, err := b.state.OldestAnswer(b.set.URI)
+		if err != nil {
+			return err
+		}
+		b.st.Cursor = oldest
+	}
 	if !b.hasChanges(b.set) || b.st.Cursor.IsZero() || b.at.Before(b.st.Cursor) {
 		b.st.Cursor = b.at
 	}
 	b.st.Base, b.st.Known = b.at, true
+	return nil
 }
 
 // held returns the reason why deletions are held.

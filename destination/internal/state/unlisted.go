@@ -57,6 +57,12 @@ func (s *State) Missing(set string, baseline int64, at time.Time) (count, missin
 	return count, missing, err
 }
 
+// OldestAnswer returns the time of the oldest answer to the last request for a resource of a set, or zero.
+func (s *State) OldestAnswer(set string) (time.Time, error) {
+	n, err := s.int("SELECT coalesce(min(asked), 0) FROM resource WHERE sets = ?", set)
+	return fromNanos(n), err
+}
+
 // IsAskedSince reports whether any resource of a set that a baseline has not seen was requested at
 // a time or later. The clock of a server that states a time in the future is wrong.
 func (s *State) IsAskedSince(set string, baseline int64, t time.Time) (bool, error) {

@@ -111,6 +111,8 @@ func workload(t *testing.T, s *State) {
 	must(s.NoteMissing("set", 1, now))
 	_, err = s.IsAskedSince("set", 1, now)
 	must(err)
+	_, err = s.OldestAnswer("set")
+	must(err)
 	_, err = s.AskUnlisted("set", 2, now, now)
 	must(err)
 	must(s.Forget("set", 1, now))
