@@ -20,8 +20,9 @@ type PublicationOptions struct {
 	// Gzip, Grace, DumpEvery and Logger are as of [WriteTo].
 	Options
 
-	// Every is the minimum time between the beginnings of two updates of the Change Lists. It is
-	// longer if an update takes more than half of it. If zero, 2 seconds is used.
+	// Every is the minimum time between the beginnings of two updates of the Change Lists. After
+	// an update that takes more than half of it, a rest of up to Every follows. If zero, 2 seconds
+	// is used.
 	Every time.Duration
 
 	// ListEvery is the minimum time between two updates of the Resource Lists, the Change Dumps
@@ -187,7 +188,8 @@ func (p *Publication) hold(ctx context.Context, standing *bool) (err error) {
 // await waits for the next pass: for a change, but not longer than until a list is due.
 func (p *Publication) await(ctx context.Context, w *writer, failed bool) error {
 	took := time.Since(w.now)
-	if err := background.Sleep(ctx, max(p.options.Every-took, took)); err != nil { // half of the time at most
+	// A long update is followed by a rest, but one that was held up does not delay the next for as long.
+	if err := background.Sleep(ctx, max(p.options.Every-took, min(took, p.options.Every))); err != nil {
 		return err
 	}
 	most := pollEvery
