@@ -24,7 +24,7 @@ var rooms = map[string][]string{
 		"reload.go", "run.go", "version.go", "query.go", "triggers.go", "status.go",
 		"check.go", "mirroraudit.go", "mirror.go", "mirrorstatus.go", "mirrormetrics.go", "buildsettings.go", "follow.go", "mirrorsink.go",
 		"mirrorsettings.go", "serve.go", "keepharvesters.go", "daemon.go", "metrics.go", "operators.go", "reserved.go", "folder.go", "browsed.go", "exclude.go",
-		"ready.go", "publication.go", "publish.go", "release.go", "upstream.go", "source.go", "state.go", "oai.go",
+		"ready.go", "publish.go", "publication.go", "release.go", "upstream.go", "source.go", "state.go", "oai.go",
 		"bucket.go", "table.go", "tablesettings.go", "versions.go", "health.go", "sitesettings.go",
 		"callback.go", "member.go", "progress.go", "upstreamsettings.go", "statefile.go", "site.go",
 		"push.go", "set.go", "about.go", "requests.go", "content.go",
