@@ -42,7 +42,7 @@ type changeReader struct {
 	early, untimed, unmodified, all bool
 
 	outdated bool // a cache has sent a document from before its last reading, so entries are missing
-	undated  bool // a document without a Date can be such a one
+	undated  bool // a document without a Date lacks former entries, and can be such a one
 
 	// disordered is set if an index has its parts in another order than that of their times. It can be newest first, or a
 	// clock was set back.
@@ -231,12 +231,12 @@ func (c *changeReader) note(ctx context.Context, p *page, in *state.Package) ([]
 	if err != nil {
 		return nil, err
 	}
-	c.undated = c.undated || p.Header.Get("Date") == ""
 	l := c.newListReader(p.Document, p.uri, known, in)
 	parts, err := c.noteAll(ctx, p.Document, l.entry, l.end)
 	if err != nil {
 		return nil, err
 	}
+	c.undated = c.undated || p.Header.Get("Date") == "" && known != nil && known.Lost()
 	c.disordered = sortParts(parts) || c.disordered
 	if len(parts) > 0 || p.cut != nil || p.top && l.repeatable(l.reading) {
 		l.reading.Validators = fetch.Validators{} // the parts, or a list that looks the same, have to be read
