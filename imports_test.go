@@ -81,6 +81,7 @@ var coreDependencies = []string{
 	"github.com/patrickmn/go-cache",
 	"golang.org/x/sync",
 	"github.com/klauspost/compress",
+	"github.com/a-h/templ",
 }
 
 func floor(pkg string) int {

@@ -24,14 +24,14 @@ func TestAbout(t *testing.T) {
 	source, set := "/resourcesync/description.html", "/resourcesync/papers/capabilitylist.html"
 	for path, want := range map[string][]string{
 		source: {
-			"<h1>Example &lt;Library&gt;</h1>", `<p class="intro">All that we publish.</p>`, `<a href="mailto:a&#43;b@example.org">a&#43;b@example.org</a>`,
-			">Papers &amp; drafts</a></h3>\n<p>many words ", "words …</p>", ">maps</a></h3>",
+			"<h1>Example &lt;Library&gt;</h1>", `<p class="intro">All that we publish.</p>`, `<a href="mailto:a+b@example.org">a+b@example.org</a>`,
+			">Papers &amp; drafts</a></h3><p>many words ", "words …</p>", ">maps</a></h3>",
 		},
 		set: {
 			"<h1>Papers &amp; drafts</h1>", `<p class="intro">many words `, `<a href="https://example.org/contact?a&amp;b">https://example.org/contact?a&amp;b</a>`,
 			"<title>Papers &amp; drafts · Example &lt;Library&gt;</title>",
 		},
-		"/resourcesync/maps/capabilitylist.html": {"<h1>maps</h1>", "mailto:a&#43;b@example.org"},
+		"/resourcesync/maps/capabilitylist.html": {"<h1>maps</h1>", "mailto:a+b@example.org"},
 		"/resourcesync/papers/resourcelist.html": {">Papers &amp; drafts</a></li>"},
 		"/resourcesync/data/capabilitylist.html": {`<a href="https://example.org/data">Further information</a>`},
 	} {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net/url"
 	"runtime"
@@ -195,13 +194,15 @@ type Pages struct {
 	// Off means that there are no pages: all clients get XML.
 	Off bool
 
-	// Templates has files that replace the built-in ones with the same names: layout.html
-	// (what all pages have around them), style.css, script.js, _parts.html and parts.html
-	// (what several pages use), and the pages source.html, set.html, list.html (all lists of
-	// resources, changes and documents), channel.html and error.html. Their data may change with
-	// each version. [New] fails if a file has a fault, or a name that replaces none. If nil,
-	// the built-in ones are used.
-	Templates fs.FS
+	// Style is CSS that follows the built-in style sheet in each page. The names of classes may
+	// change with each version. [New] fails if it contains an end tag.
+	Style string
+
+	// Header and Footer are HTML at the top and at the bottom of the body of each page. They are
+	// trusted, and not escaped. The Content-Security-Policy allows no scripts and no style
+	// attributes in them. If one of them or Style is set, pages may load images and fonts of
+	// their own origin.
+	Header, Footer string
 }
 
 // withDefaults returns o with defaults, or an error if o is invalid. o may be nil.

@@ -64,7 +64,7 @@ func (q request) servePage() error {
 	out := result.(*view.Page)
 	doc := newResponse(t, &document.Document{Text: out.Text, State: new(document.State)})
 	doc.hdrType, doc.hdrCacheControl = hdrHTML, cachePrivate
-	q.views.Templates.SetHeaders(q.w.Header(), out.Connect...)
+	q.views.Look.SetHeaders(q.w.Header(), out.Connect...)
 	q.w.Header()["X-Robots-Tag"] = hdrNoIndex
 	if q.isTopic() {
 		q.w.Header()["Link"] = []string{q.publisher.Links(v.DocumentURL())}
@@ -89,7 +89,7 @@ func (s *Source) failPage(w http.ResponseWriter, r *http.Request, f *failure) {
 		s.log.Error("page of an error not rendered", "error", err)
 		html = []byte(f.text)
 	}
-	s.views.Templates.SetHeaders(w.Header())
+	s.views.Look.SetHeaders(w.Header())
 	w.Header().Set("Content-Length", strconv.Itoa(len(html)))
 	w.WriteHeader(f.status)
 	if r.Method != http.MethodHead {

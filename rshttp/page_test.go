@@ -3,6 +3,7 @@ package rshttp_test
 import (
 	"context"
 	"fmt"
+	"html"
 	"iter"
 	"net/http"
 	"net/url"
@@ -11,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -73,11 +73,11 @@ func TestPageNegotiation(t *testing.T) {
 }
 
 // anchors returns the targets of the links in a page with an attribute rel, or all for "".
-func anchors(html, rel string) []string {
+func anchors(page, rel string) []string {
 	var out []string
-	for _, m := range regexp.MustCompile(`<a [^>]*href="([^"]*)"[^>]*>`).FindAllStringSubmatch(html, -1) {
+	for _, m := range regexp.MustCompile(`<a [^>]*href="([^"]*)"[^>]*>`).FindAllStringSubmatch(page, -1) {
 		if rel == "" || strings.Contains(m[0], `rel="`+rel+`"`) {
-			out = append(out, strings.ReplaceAll(m[1], "&amp;", "&"))
+			out = append(out, html.UnescapeString(m[1]))
 		}
 	}
 	return out
@@ -127,7 +127,7 @@ func TestPagePaging(t *testing.T) {
 		if err := set.Put(t.Context(), resourcesync.Resource{Key: fmt.Sprintf("%04d", i), URI: uri, Length: resourcesync.Bytes(int64(i * 7919 % 1000))}); err != nil {
 			t.Fatal(err)
 		}
-		want = append(want, strings.ReplaceAll(uri, "'", "%27"))
+		want = append(want, uri)
 	}
 	src := newSource(t, nil, rshttp.Set{Provider: set})
 	rows, pages := rowsOf(t, src, "/resourcesync/resourcelist.html")
@@ -266,7 +266,7 @@ func TestPageErrors(t *testing.T) {
 	}
 }
 
-// TestPagesOption turns pages off, and replaces templates.
+// TestPagesOption turns pages off, and adds to their look.
 func TestPagesOption(t *testing.T) {
 	src := newSource(t, &rshttp.Options{Pages: rshttp.Pages{Off: true}}, rshttp.Set{Provider: papers(t, "a")})
 	if res := get(t, src, "/resourcesync/resourcelist.html"); res.StatusCode != 404 || src.Page() != "" {
@@ -275,13 +275,24 @@ func TestPagesOption(t *testing.T) {
 	if res := get(t, src, "/resourcesync/resourcelist.xml", browser...); res.Header.Get("Content-Type") != "application/xml" || res.Header.Get("Vary") != "Accept-Encoding" {
 		t.Errorf("without pages: %v", res.Header)
 	}
-	src = newSource(t, &rshttp.Options{Pages: rshttp.Pages{Templates: fstest.MapFS{"list.html": {Data: []byte("Ours: {{range .Data.Rows}}{{(index . 0).Text}}{{end}}")}}}}, rshttp.Set{Provider: papers(t, "a")})
-	if html := getPage(t, src, "/resourcesync/resourcelist.html"); !strings.Contains(html, "Ours: /papers/a") {
-		t.Errorf("with a template: %s", html)
+	own := rshttp.Pages{Style: "h1 { color: red }", Header: `<p><img src="/logo.png" alt="Ours"></p>`, Footer: "<p>Imprint</p>"}
+	src = newSource(t, &rshttp.Options{Pages: own}, rshttp.Set{Provider: papers(t, "a")})
+	for _, path := range []string{"/resourcesync/resourcelist.html", "/resourcesync/resourcelist.html?after=%21"} {
+		res := get(t, src, path, browser...)
+		page := text(t, res)
+		for _, want := range []string{own.Style + "</style>", own.Header + `<header class="top">`, "</footer>" + own.Footer} {
+			if !strings.Contains(page, want) {
+				t.Errorf("%s lacks %s", path, want)
+			}
+		}
+		if csp := res.Header.Get("Content-Security-Policy"); !strings.Contains(csp, "img-src 'self' data:; font-src 'self';") {
+			t.Errorf("%s: the policy is %s", path, csp)
+		}
 	}
-	_, err := rshttp.New(base, []rshttp.Set{{Provider: papers(t, "a")}}, &rshttp.Options{Pages: rshttp.Pages{Templates: fstest.MapFS{"list.html": {Data: []byte("{{")}}}})
-	if err == nil || !strings.Contains(err.Error(), "Pages") {
-		t.Errorf("a broken template: %v", err)
+	own.Style = "</style><script>"
+	_, err := rshttp.New(base, []rshttp.Set{{Provider: papers(t, "a")}}, &rshttp.Options{Pages: own})
+	if err == nil || !strings.Contains(err.Error(), "Pages.Style") {
+		t.Errorf("a style sheet with an end tag: %v", err)
 	}
 }
 

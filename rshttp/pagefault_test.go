@@ -5,13 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
@@ -78,28 +74,6 @@ func TestPagePosition(t *testing.T) {
 	for _, name := range []string{"resourcelist", "changelist", "capabilitylist"} {
 		if res := get(t, src, "/resourcesync/"+name+".html?after="+strings.Repeat("%00", 200_000)); res.StatusCode != 404 {
 			t.Errorf("%s: %d", name, res.StatusCode)
-		}
-	}
-}
-
-// TestPagesFaults: New refuses faulty templates, so that they do not fail when a person
-// opens a page.
-func TestPagesFaults(t *testing.T) {
-	_, err := rshttp.New(base, []rshttp.Set{{Provider: papers(t, "a")}}, &rshttp.Options{Pages: rshttp.Pages{Templates: os.DirFS(filepath.Join(t.TempDir(), "none"))}})
-	if !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a folder that does not exist: %v", err)
-	}
-	for name, file := range map[string][2]string{
-		"unknown template": {"list.html", `{{if .Data.Rows}}{{template "nothing"}}{{end}}`},
-		"unknown field":    {"resources.html", `{{range .Data.Rows}}{{.Uri}}{{end}}`},
-		"no field of page": {"source.html", `{{.Nothing}}`},
-		"ambiguous HTML":   {"set.html", `{{if .Intro}}<a href="{{end}}`},
-		"unknown name":     {"resource.html", "Ours"},
-		"layout":           {"layout.html", `{{.Titel}}`},
-	} {
-		_, err := rshttp.New(base, []rshttp.Set{{Provider: papers(t, "a")}}, &rshttp.Options{Pages: rshttp.Pages{Templates: fstest.MapFS{file[0]: {Data: []byte(file[1])}}}})
-		if err == nil || !strings.Contains(err.Error(), "Pages") || !strings.Contains(err.Error(), file[0]) {
-			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -69,6 +69,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/internal/transfer"
 	"github.com/resourcesync-go/resourcesync/internal/view"
+	"github.com/resourcesync-go/resourcesync/internal/webpage"
 	"github.com/resourcesync-go/resourcesync/linkheader"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
@@ -139,8 +140,9 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 	}
 	s.plans = s.site.NewPlanner(o.Limits.Renderings, &s.counters.packages)
 	if !o.Pages.Off {
-		if s.views, err = view.New(s.site, o.Pages.Templates, ownHub, s.PushStatus); err != nil {
-			return nil, fmt.Errorf("rshttp: Pages.Templates: %w", err)
+		own := webpage.Own{Style: o.Pages.Style, Header: o.Pages.Header, Footer: o.Pages.Footer}
+		if s.views, err = view.New(s.site, own, ownHub, s.PushStatus); err != nil {
+			return nil, fmt.Errorf("rshttp: Pages.Style: %w", err)
 		}
 	}
 	for i, st := range s.site.Order {

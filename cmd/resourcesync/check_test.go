@@ -93,7 +93,7 @@ func TestCheckFormats(t *testing.T) {
 		"json":  {`"advice": 4,`, `"error": 2`, `"must": 3,`, `"rule": "unreachable"`, `"line": 2,`, `"entry": 1,`, `"section": "Core 7"`, `"quote": "A mandatory <rs:ln>`, `"remedy": "Publish`},
 		"junit": {`<?xml version="1.0"`, `failures="3"`, `skipped="2"`, `<failure message="1 finding. Publish the document`, `type="must, Core 7"`, `<skipped message=`},
 		"sarif": {`"version": "2.1.0"`, `"ruleId": "unreachable"`, `"startLine": 2,`, `"name": "entry 1"`, `"uri": "` + site + `/caps.xml"`, `"level": "error"`, `"level": "note"`},
-		"html":  {"<!doctype html>", "The Source breaks musts", `<td>2:37 (entry&nbsp;1)</td>`, "<q>A mandatory &lt;rs:ln&gt; child element", "<code>unreachable</code>"},
+		"html":  {"<!doctype html>", "The Source breaks musts", "<td>2:37 (entry\u00a01)</td>", "<q>A mandatory &lt;rs:ln&gt; child element", "<code>unreachable</code>"},
 	} {
 		status, stdout, stderr := runCheck(t, site, "--format", format)
 		if status != 1 || !strings.Contains(stderr, "found 2 errors, 0 warnings, 4 pieces of advice; 3 break a must; 2 break a should") {

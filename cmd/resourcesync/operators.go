@@ -81,7 +81,7 @@ func (now statusFunc) serve(w http.ResponseWriter, r *http.Request) {
 	var err error
 	if r.URL.Path == "/" && strings.Contains(strings.Join(r.Header["Accept"], ","), "text/html") {
 		body, err = page()
-		status.Templates().SetHeaders(w.Header())
+		status.Look().SetHeaders(w.Header())
 	} else {
 		body, err = json.MarshalIndent(data, "", "  ")
 		body = append(body, '\n')

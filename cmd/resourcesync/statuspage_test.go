@@ -105,7 +105,7 @@ func TestSubscriptions(t *testing.T) {
 		io.WriteString(w, r.URL.Query().Get("hub.challenge"))
 	}))
 	t.Cleanup(callback.Close)
-	form := url.Values{"hub.mode": {"subscribe"}, "hub.topic": {s.site + "resourcesync/change/"}, "hub.callback": {callback.URL + "/path?secret"}}
+	form := url.Values{"hub.mode": {"subscribe"}, "hub.topic": {s.site + "resourcesync/change/"}, "hub.callback": {callback.URL + "/hidden?secret"}}
 	req, err := http.NewRequest("POST", s.site+"websub/", strings.NewReader(form.Encode()))
 	must(t, err)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -156,7 +156,7 @@ func TestSubscriptions(t *testing.T) {
 	if _, stdout, _ := query(t, operators); !regexp.MustCompile("SUBSCRIBER .*\n  " + host + " +change-notification .* from now .*500").MatchString(stdout) {
 		t.Error(stdout)
 	}
-	if told, _ := json.Marshal(now); strings.Contains(string(told)+page, "secret") || strings.Contains(string(told)+page, "/path") {
+	if told, _ := json.Marshal(now); strings.Contains(string(told)+page, "secret") || strings.Contains(string(told)+page, "/hidden") {
 		t.Error("the status tells the callback")
 	}
 }

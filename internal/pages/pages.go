@@ -4,32 +4,19 @@
 package pages
 
 import (
-	"embed"
-	"html/template"
-	"io/fs"
+	_ "embed" // the script
+	"strings"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
 
-//go:embed all:templates
-var embedded embed.FS
+//go:embed script.js
+var script string
 
-// New returns the templates of the pages. A file of replace, which may be nil, replaces the
-// built-in one with the same name. They are tried, so that their faults are found at the start and
-// not when a page is opened.
-func New(replace fs.FS) (*webpage.Templates, error) {
-	files, err := fs.Sub(embedded, "templates")
-	if err != nil {
-		return nil, err
-	}
-	t, err := webpage.New(files, replace)
-	if err != nil || replace == nil {
-		return t, err
-	}
-	return t, try(t)
-}
+// New returns the look of the pages, with what the host adds to it.
+func New(own webpage.Own) (*webpage.Look, error) { return webpage.New(script, own) }
 
 // Rows is the number of rows of a list on one page, and Budget the bytes that they may take
 // together: a page stays below 100 KB.
@@ -37,9 +24,6 @@ const (
 	Rows   = 150
 	Budget = 84_000
 )
-
-// A Data is the content of a page. Its template has the name that Template returns.
-type Data interface{ Template() string }
 
 // A Source is the page of a Source Description.
 type Source struct {
@@ -143,26 +127,12 @@ type List struct {
 	Live    []string // URLs of WebSockets with the notifications; empty without
 }
 
-// A Cell is a cell of a List.
+// A Cell is a cell of a List: a link, a badge, a text or a time.
 type Cell struct {
-	HTML      template.HTML // the begin tag, and a time, a badge or a text
-	URL, Text string        // a link; may be empty
-	Foreign   bool          // the link leads to a resource, not to a document
-	At        time.Time     // of the time
-}
-
-// Time returns the cell of a time, which may be zero.
-func Time(at time.Time) Cell { return Cell{HTML: webpage.Time(at), At: at} }
-
-// Words returns the cell of a text.
-func Words(text string) Cell {
-	return Cell{HTML: template.HTML(template.HTMLEscapeString(text))} //nolint:gosec // escaped
-}
-
-// Badge returns the cell of a badge with a word.
-func Badge(word string) Cell {
-	word = template.HTMLEscapeString(word)
-	return Cell{HTML: template.HTML(`<span class="badge ` + word + `">` + word + `</span>`)} //nolint:gosec // escaped
+	URL, Text string
+	Foreign   bool // URL leads to a resource, not to a document
+	Badge     bool // Text is the word of a badge
+	At        time.Time
 }
 
 // A ChannelPage is the page of a channel.
@@ -179,11 +149,29 @@ type Error struct {
 	Index string // URL of the page where to continue; may be empty
 }
 
-// Summary returns the beginning of the description.
-func (s Set) Summary() string { return beginning(s.Description, 200) }
+// about returns the sentence about a set in the list of a Source, which has others unless it is alone.
+func (s *Set) about(alone bool, now time.Time) string {
+	switch {
+	case s.State != "":
+		return s.State
+	case alone:
+		return "Its documents, in the order in which a harvester needs them:"
+	}
+	var parts []string
+	if s.Resources != "" {
+		parts = append(parts, s.Resources)
+	}
+	if !s.Newest.IsZero() {
+		p := webpage.Page{Now: now}
+		parts = append(parts, "changed "+p.Ago(s.Newest))
+	}
+	return strings.Join(parts, " · ")
+}
 
-func (Source) Template() string      { return "source" }
-func (SetPage) Template() string     { return "set" }
-func (List) Template() string        { return "list" }
-func (ChannelPage) Template() string { return "channel" }
-func (Error) Template() string       { return "error" }
+// published returns the number of notifications in words.
+func (c *Channel) published() string {
+	if c.Published == 1 {
+		return "1 notification"
+	}
+	return webpage.Count(c.Published) + " notifications"
+}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a-h/templ"
+
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
@@ -20,7 +22,7 @@ const origin = "https://example.org"
 
 // TestGolden compares the output of templates with files; -update writes the files.
 func TestGolden(t *testing.T) {
-	templates, err := New(nil)
+	look, err := New(webpage.Own{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,25 +45,27 @@ func TestGolden(t *testing.T) {
 		Facts: facts, Search: &Search{URL: "/r/resourcelist.html", Name: "Path", Before: "/papers/", Value: "a<b"}, Links: []webpage.Link{{Text: "Download the package (ZIP)", URL: "/r/p.zip"}},
 		Columns: []webpage.Column{{Name: "Resource", Class: "uri"}, {Name: "State"}, {Name: "Until", Class: "fit"}, {Name: "Size", Class: "number"}},
 		Rows: [][]Cell{
-			{{Text: change.Text, URL: change.URI, Foreign: true, HTML: `<td class="uri">`}, {HTML: "<td>" + Badge("open").HTML}, {HTML: "<td>" + Time(noon).HTML}, {HTML: "<td>" + Words("123 kB <").HTML}},
-			{{Text: "A", URL: "/a", HTML: "<td>"}, {HTML: "<td>" + Badge("closed").HTML}, {HTML: "<td>" + Time(time.Time{}).HTML}, {HTML: "<td>"}},
+			{{Text: change.Text, URL: change.URI, Foreign: true}, {Text: "open", Badge: true}, {At: noon}, {Text: "123 kB <"}},
+			{{Text: "A", URL: "/a"}, {Text: "closed", Badge: true}, {}, {}},
 		},
 		Pager: webpage.Pager{First: "/first", Next: "/next"}, Caption: "All 2 lists", Live: recent.Live,
 	}
-	for _, data := range []Data{
-		Source{About: About{Contact: webpage.Link{Text: "a@example.org", URL: "mailto:a@example.org"}, DescribedBy: "/about"}, Facts: facts, Sets: []Set{{Name: "papers", Description: "Papers & <drafts>. " + strings.Repeat("More words. ", 20), URL: "/r/capabilitylist.html", Resources: "1,234 resources", Newest: noon.Add(-time.Hour), Capabilities: []webpage.Link{{Text: "Resource List", URL: "/r/resourcelist.html"}}}, {Name: "new", URL: "/n", State: "Being prepared"}}, Recent: recent, Harvest: harvest},
-		SetPage{Facts: facts, Documents: []Document{{Name: "Resource List", URL: "/r/resourcelist.html", XML: "/r/resourcelist.xml?xml", Purpose: "Every resource.", State: "One list."}}, Recent: recent, Channels: []Channel{channel}, Harvest: harvest},
-		list,
-		ChannelPage{Facts: facts, Channel: channel, Harvest: harvest},
-		Error{Text: "There is no such document.", ID: "ID", Index: "/r/changelist.html"},
+	source := Source{About: About{Contact: webpage.Link{Text: "a@example.org", URL: "mailto:a@example.org"}, DescribedBy: "/about"}, Facts: facts, Sets: []Set{{Name: "papers", Description: "Papers & <drafts>. " + strings.Repeat("More words. ", 20), URL: "/r/capabilitylist.html", Resources: "1,234 resources", Newest: noon.Add(-time.Hour), Capabilities: []webpage.Link{{Text: "Resource List", URL: "/r/resourcelist.html"}}}, {Name: "new", URL: "/n", State: "Being prepared"}}, Recent: recent, Harvest: harvest}
+	set := SetPage{Facts: facts, Documents: []Document{{Name: "Resource List", URL: "/r/resourcelist.html", XML: "/r/resourcelist.xml?xml", Purpose: "Every resource.", State: "One list."}}, Recent: recent, Channels: []Channel{channel}, Harvest: harvest}
+	for name, content := range map[string]templ.Component{
+		"source":  source.Content(noon),
+		"set":     set.Content(),
+		"list":    list.Content(),
+		"channel": (&ChannelPage{Facts: facts, Channel: channel, Harvest: harvest}).Content(),
+		"error":   (&Error{Text: "There is no such document.", ID: "ID", Index: "/r/changelist.html"}).Content(),
 	} {
-		name := data.Template()
-		html, err := templates.Render(name, &webpage.Page{Title: "Title", Intro: "Intro.", Site: "example.org", Home: "/", Now: noon, Data: data})
+		html, err := look.Render(&webpage.Page{Title: "Title", Intro: "Intro.", Site: "example.org", Home: "/", Now: noon, Footer: Footer(noon)}, content)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, got, _ := strings.Cut(string(html), "<main")
 		got, _, _ = strings.Cut("<main"+got, "<script>")
+		got = strings.ReplaceAll(got, "><", ">\n<") + "\n"
 		file := filepath.Join("testdata", name+".html")
 		if *update {
 			if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
@@ -74,6 +78,40 @@ func TestGolden(t *testing.T) {
 		}
 		if got != strings.ReplaceAll(string(want), "\r\n", "\n") {
 			t.Errorf("%s differs from %s; if it should, run the test with -update:\n%s", name, file, got)
+		}
+	}
+}
+
+// TestHostile: no URI, name or text of a Source or of a client becomes markup or the address of a script.
+func TestHostile(t *testing.T) {
+	const evil, uri = `"><script>alert(1)</script>`, "javascript:alert(1)"
+	links := []webpage.Link{{Text: evil, URL: uri}}
+	about := About{Contact: links[0], DescribedBy: uri}
+	recent := &Recent{Hours: NewTimeline(nil, time.Hour, 24, noon, noon), Days: NewTimeline(nil, 24*time.Hour, 30, noon, noon), Changes: []Change{{URI: uri, Text: evil, Type: evil}}, All: links, Live: []string{evil}}
+	channel := Channel{Name: evil, URL: uri, Topic: uri, Purpose: evil, WebSocket: evil, Hubs: []Hub{{URI: uri, Class: evil, State: evil}}}
+	harvest := Harvest{Steps: []Step{{Text: evil, Command: evil}}}
+	look, err := New(webpage.Own{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]templ.Component{
+		"source":  (&Source{About: about, Sets: []Set{{Name: evil, URL: uri, Description: evil, State: evil, Capabilities: links}}, Recent: recent, Harvest: harvest}).Content(noon),
+		"set":     (&SetPage{About: about, Documents: []Document{{Name: evil, URL: uri, XML: uri, Purpose: evil, State: evil}}, Channels: []Channel{channel}}).Content(),
+		"list":    (&List{Search: &Search{URL: uri, Name: evil, Before: evil, Value: evil}, Links: links, Columns: []webpage.Column{{Name: evil, Class: evil}, {}, {}}, Rows: [][]Cell{{{URL: uri, Text: evil, Foreign: true}, {URL: uri, Text: evil}, {Text: evil, Badge: true}}}, Caption: evil, Live: recent.Live}).Content(),
+		"channel": (&ChannelPage{Channel: channel}).Content(),
+		"error":   (&Error{Text: evil, ID: evil, Index: uri}).Content(),
+	} {
+		html, err := look.Render(&webpage.Page{Title: evil}, content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, bad := range []string{"<script>alert", `="` + uri, evil} {
+			if strings.Contains(string(html), bad) {
+				t.Errorf("%s: the page has %s", name, bad)
+			}
+		}
+		if !strings.Contains(string(html), "&lt;script&gt;alert(1)") || !strings.Contains(string(html), "about:invalid") {
+			t.Errorf("%s: the page lacks the escaped text, or a URL that leads nowhere", name)
 		}
 	}
 }

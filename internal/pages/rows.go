@@ -16,15 +16,21 @@ func NewChange(c *resourcesync.Change, origin string) Change {
 }
 
 // Size returns about the number of bytes of the cell in a page.
-func (c *Cell) Size() int { return escaped(c.URL) + escaped(c.Text) + len(c.HTML) + 40 }
+func (c *Cell) Size() int {
+	n := escaped(c.URL) + escaped(c.Text) + len(`<td class="number wide"><a href="" rel="nofollow"></a></td>`)
+	if !c.At.IsZero() {
+		n += len(`<time datetime="2006-01-02T15:04:05.999999999Z">22 Nov 2026, 12:00:00 UTC</time>`)
+	}
+	return n
+}
 
-// escaped returns about the number of bytes of s in a page.
+// escaped returns the number of bytes of s in a page.
 func escaped(s string) int {
 	n := len(s)
 	for i := range len(s) {
 		switch s[i] {
-		case '&', '<', '>', '"', '\'', '+':
-			n += len("&#43;") - 1
+		case '&', '<', '>', '"', '\'':
+			n += len("&#34;") - 1
 		}
 	}
 	return n

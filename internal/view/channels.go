@@ -29,7 +29,7 @@ func pageChannel(ctx context.Context, v *View) (content, error) {
 		}
 	}
 	data.Facts = []webpage.Fact{{Name: "Published", Value: webpage.Count(data.Channel.Published), Note: "notifications"}, {Name: "Hubs", Value: webpage.Count(int64(len(data.Channel.Hubs)))}}
-	return content{title: nameOf(c), intro: data.Channel.Purpose, data: data}, nil
+	return content{title: nameOf(c), intro: data.Channel.Purpose, body: data.Content()}, nil
 }
 
 // channels returns the channels of st with their public progress: errors and subscribers are

@@ -78,7 +78,7 @@ func (v *View) listOnce(ctx context.Context) (content, error) {
 		data.Live = live(v.t.Set)
 	}
 	v.describe(&data, head, st, w)
-	return content{title: v.title(head, st), intro: table.intro, data: data, connect: data.Live}, nil
+	return content{title: v.title(head, st), intro: table.intro, body: data.Content(), connect: data.Live}, nil
 }
 
 // describe sets what data says about the list as a whole.

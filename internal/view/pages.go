@@ -2,24 +2,23 @@ package view
 
 import (
 	"context"
-	"io/fs"
 	"sync/atomic"
 
 	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/pages"
 	"github.com/resourcesync-go/resourcesync/internal/render"
+	"github.com/resourcesync-go/resourcesync/internal/webpage"
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
 // New returns the pages of the documents of a site with a hub of its own, unless hub is
-// empty. status returns the progress of its channels. The files of replace, which may be nil,
-// replace templates.
-func New(site *document.Site, replace fs.FS, hub string, status func(context.Context) (topic.Status, error)) (*Views, error) {
-	templates, err := pages.New(replace)
+// empty. status returns the progress of its channels. own is what the host adds to the pages.
+func New(site *document.Site, own webpage.Own, hub string, status func(context.Context) (topic.Status, error)) (*Views, error) {
+	look, err := pages.New(own)
 	if err != nil {
 		return nil, err
 	}
-	s := &Views{site: site, Templates: templates, hub: hub, status: status, recents: make(map[*document.Set]*atomic.Pointer[recent]), fields: make(map[*document.Set]*atomic.Pointer[field])}
+	s := &Views{Look: look, site: site, hub: hub, status: status, recents: make(map[*document.Set]*atomic.Pointer[recent]), fields: make(map[*document.Set]*atomic.Pointer[field])}
 	for _, st := range site.Order {
 		s.recents[st] = new(atomic.Pointer[recent])
 		s.fields[st] = new(atomic.Pointer[field])
@@ -38,11 +37,11 @@ func (v *View) Render(ctx context.Context) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	layout := v.layout(p.title)
-	layout.Intro, layout.Data = p.intro, p.data
+	layout := v.layout(p.title, v.now)
+	layout.Intro = p.intro
 	layout.Trail = v.trail()
 	layout.Raw, layout.RawType = v.DocumentURL()+"?xml", "application/xml"
-	html, err := v.Templates.Render(p.data.Template(), layout)
+	html, err := v.Look.Render(layout, p.body)
 	if err != nil {
 		return nil, err
 	}

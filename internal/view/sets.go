@@ -79,7 +79,7 @@ func pageSource(ctx context.Context, v *View) (content, error) {
 	if data.Recent != nil {
 		out.connect = data.Recent.Live
 	}
-	out.data = data
+	out.body = data.Content(v.now)
 	return out, err
 }
 
@@ -172,7 +172,7 @@ func pageSet(ctx context.Context, v *View) (content, error) {
 	}
 	data.Channels = channels
 	data.Facts = append(data.Facts, v.pushFact())
-	out.data = data
+	out.body = data.Content()
 	return out, nil
 }
 

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"html/template"
 	"net/url"
 	"strings"
 	"time"
@@ -26,17 +25,12 @@ type table struct {
 // A column is a column of a table, and how its cells follow from entries.
 type column struct {
 	webpage.Column
-	begin template.HTML // the begin tag of cells
-	cell  func(entry) pages.Cell
+	cell func(entry) pages.Cell
 }
 
-// col returns a column whose name and class are constants.
+// col returns a column.
 func col(name, class string, cell func(entry) pages.Cell) column {
-	begin := template.HTML("<td>")
-	if class != "" {
-		begin = template.HTML(`<td class="` + class + `">`) //nolint:gosec // a constant
-	}
-	return column{webpage.Column{Name: name, Class: class}, begin, cell}
+	return column{webpage.Column{Name: name, Class: class}, cell}
 }
 
 // An entry is an entry of the document of a page, and its number.
@@ -53,15 +47,15 @@ const packagesOnPage = 50
 var (
 	resources = &table{"resource", []column{
 		col("Resource", "uri", entry.resource),
-		col("Last modified", "fit", func(e entry) pages.Cell { return pages.Time(e.LastMod) }),
+		col("Last modified", "fit", func(e entry) pages.Cell { return at(e.LastMod) }),
 		col("Size", "number", entry.size),
 		col("Type", "wide", entry.mediaType),
 		col("Checksum", "wide uri", entry.checksum),
 	}, pages.Rows, "", "No resources here."}
 
 	changes = &table{"change", []column{
-		col("Time", "fit", func(e entry) pages.Cell { return pages.Time(e.Metadata.Datetime) }),
-		col("Change", "fit", func(e entry) pages.Cell { return pages.Badge(string(e.Metadata.Change)) }),
+		col("Time", "fit", func(e entry) pages.Cell { return at(e.Metadata.Datetime) }),
+		col("Change", "fit", func(e entry) pages.Cell { return badge(string(e.Metadata.Change)) }),
 		col("Resource", "uri", entry.resource),
 		col("Size", "number wide", entry.size),
 		col("Type", "wide", entry.mediaType),
@@ -70,7 +64,7 @@ var (
 	// The documents of an index.
 	lists = &table{"list", []column{
 		col("List", "", func(e entry) pages.Cell { return e.numbered("List") }),
-		col("Last change", "", func(e entry) pages.Cell { return pages.Time(e.LastMod) }),
+		col("Last change", "", func(e entry) pages.Cell { return at(e.LastMod) }),
 	}, pages.Rows, "", "No lists here."}
 
 	windows = &table{"list", []column{col("From", "", entry.from), col("Until", "", entry.until),
@@ -79,7 +73,7 @@ var (
 	resourcePackages = &table{"package", []column{
 		col("Package", "", func(e entry) pages.Cell { return e.numbered("Package") }),
 		col("Size", "number", entry.size),
-		col("Last change", "wide", func(e entry) pages.Cell { return pages.Time(e.LastMod) }),
+		col("Last change", "wide", func(e entry) pages.Cell { return at(e.LastMod) }),
 		col("Contents", "", entry.manifest),
 	}, packagesOnPage, "The content of the set in ZIP packages. They are made while they are sent, and a download can be resumed.", "No packages here."}
 
@@ -100,8 +94,8 @@ func archive(time, end string) *table {
 		col("Document", "uri", func(e entry) pages.Cell {
 			return pages.Cell{Text: pages.Text(e.Loc, e.site.Routes.Origin), URL: e.Loc}
 		}),
-		col(time, "", func(e entry) pages.Cell { return pages.Time(later(e.Metadata.At, e.Metadata.From)) }),
-		col(end, "", func(e entry) pages.Cell { return pages.Time(later(e.Metadata.Completed, e.Metadata.Until)) }),
+		col(time, "", func(e entry) pages.Cell { return at(later(e.Metadata.At, e.Metadata.From)) }),
+		col(end, "", func(e entry) pages.Cell { return at(later(e.Metadata.Completed, e.Metadata.Until)) }),
 	}, pages.Rows, "Documents of earlier times, the oldest first.", "The archive is empty."}
 }
 
@@ -140,7 +134,6 @@ func (t *table) head() []webpage.Column {
 func (t *table) row(e entry) (row []pages.Cell, size int) {
 	for _, c := range t.columns {
 		cell := c.cell(e)
-		cell.HTML = c.begin + cell.HTML
 		row, size = append(row, cell), size+cell.Size()
 	}
 	return row, size
@@ -158,27 +151,32 @@ func (e entry) from() pages.Cell {
 	return pages.Cell{Text: timetext.Of(e.Metadata.From), URL: e.pageOf(e.Loc)}
 }
 
-func (e entry) until() pages.Cell { return pages.Time(e.Metadata.Until) }
+func (e entry) until() pages.Cell { return at(e.Metadata.Until) }
 
 func (e entry) state() pages.Cell {
 	if e.Metadata.Until.IsZero() {
-		return pages.Badge("open")
+		return badge("open")
 	}
-	return pages.Badge("closed")
+	return badge("closed")
 }
+
+// at returns the cell of a time, which may be zero.
+func at(t time.Time) pages.Cell { return pages.Cell{At: t} }
+
+func badge(word string) pages.Cell { return pages.Cell{Text: word, Badge: true} }
 
 func (e entry) size() pages.Cell {
 	if n, ok := e.Metadata.Length.Bytes(); ok {
-		return pages.Words(webpage.Bytes(n))
+		return pages.Cell{Text: webpage.Bytes(n)}
 	}
 	return pages.Cell{}
 }
 
-func (e entry) mediaType() pages.Cell { return pages.Words(pages.Short(e.Metadata.Type, 60)) }
+func (e entry) mediaType() pages.Cell { return pages.Cell{Text: pages.Short(e.Metadata.Type, 60)} }
 
 func (e entry) checksum() (c pages.Cell) {
 	for _, h := range e.Metadata.Hashes {
-		c = pages.Words(h.Algorithm + ":" + pages.Short(h.Digest, 9))
+		c.Text = h.Algorithm + ":" + pages.Short(h.Digest, 9)
 	}
 	return c
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/a-h/templ"
+
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/pages"
@@ -23,12 +25,12 @@ import (
 // A Views renders the HTML pages of the documents of a site. A page reads what it shows, and
 // not what its document lists: its cost does not depend on the length of a list.
 type Views struct {
-	site      *document.Site
-	Templates *webpage.Templates
-	hub       string // the URI of the Source's own hub, or empty
-	status    func(context.Context) (topic.Status, error)
-	recents   map[*document.Set]*atomic.Pointer[recent]
-	fields    map[*document.Set]*atomic.Pointer[field]
+	Look    *webpage.Look
+	site    *document.Site
+	hub     string // the URI of the Source's own hub, or empty
+	status  func(context.Context) (topic.Status, error)
+	recents map[*document.Set]*atomic.Pointer[recent]
+	fields  map[*document.Set]*atomic.Pointer[field]
 }
 
 // A recent is a snapshot of the end of a journal. It is immutable.
@@ -62,9 +64,7 @@ func (s *Views) View(t document.Target, query url.Values) (*View, error) {
 
 // Fail renders the page of an error.
 func (s *Views) Fail(title string, data pages.Error) ([]byte, error) {
-	p := s.layout(title)
-	p.Data = data
-	return s.Templates.Render(data.Template(), p)
+	return s.Look.Render(s.layout(title, time.Now()), data.Content())
 }
 
 // A View is a request for the page of the document t.
@@ -79,7 +79,7 @@ type View struct {
 // A content is the content of a page and what its layout needs.
 type content struct {
 	title, intro string
-	data         pages.Data
+	body         templ.Component
 	connect      []string // WebSockets
 }
 
@@ -92,10 +92,10 @@ type Page struct {
 	Connect []string
 }
 
-// layout returns a page with the common parts of all pages.
-func (s *Views) layout(title string) *webpage.Page {
+// layout returns a page of the time now with the common parts of all pages.
+func (s *Views) layout(title string, now time.Time) *webpage.Page {
 	host := s.site.Routes.Origin[strings.Index(s.site.Routes.Origin, "://")+len("://"):]
-	return &webpage.Page{Title: title, Site: cmp.Or(s.site.About.Title, host), Home: s.Home(), Now: time.Now()}
+	return &webpage.Page{Title: title, Site: cmp.Or(s.site.About.Title, host), Home: s.Home(), Now: now, Footer: pages.Footer(now)}
 }
 
 // trail returns the links to the pages above v.

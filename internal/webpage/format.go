@@ -2,21 +2,10 @@ package webpage
 
 import (
 	"fmt"
-	"html/template"
 	"math"
 	"strconv"
 	"time"
-
-	"github.com/resourcesync-go/resourcesync/internal/timetext"
 )
-
-// functions are available in templates, in addition to the functions of html/template.
-var functions = template.FuncMap{
-	"count": func(n any) string { return grouped(fmt.Sprint(n)) },
-	"bytes": Bytes,
-	"time":  Time,
-	"dict":  dict,
-}
 
 // Count returns n, which is not negative, with separators: 1,234,567.
 func Count(n int64) string { return grouped(strconv.FormatInt(n, 10)) }
@@ -46,13 +35,8 @@ func Bytes(n int64) string {
 	return fmt.Sprintf(format, v, units[exp-1])
 }
 
-// Time returns a <time> element with t. It is empty if t is zero.
-func Time(t time.Time) template.HTML {
-	if t.IsZero() {
-		return ""
-	}
-	return template.HTML(`<time datetime="` + t.UTC().Format(time.RFC3339Nano) + `">` + timetext.Of(t) + `</time>`) //nolint:gosec // no text of others
-}
+// Datetime returns t as the attribute of a <time> element.
+func Datetime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // age returns a duration as words that end in "ago".
 func age(d time.Duration, unknown bool) string {
@@ -83,20 +67,4 @@ func plural(n int, unit string) string {
 		unit += "s"
 	}
 	return strconv.Itoa(n) + " " + unit + " ago"
-}
-
-// dict returns a map of alternating keys and values: several arguments for one template.
-func dict(pairs ...any) (map[string]any, error) {
-	if len(pairs)%2 != 0 {
-		return nil, fmt.Errorf("dict has %d arguments: give keys and values", len(pairs))
-	}
-	m := make(map[string]any, len(pairs)/2)
-	for i := 0; i < len(pairs); i += 2 {
-		key, ok := pairs[i].(string)
-		if !ok {
-			return nil, fmt.Errorf("dict: the key %v is not a string", pairs[i])
-		}
-		m[key] = pairs[i+1]
-	}
-	return m, nil
 }

@@ -1,13 +1,12 @@
 package webpage
 
-// A Fact is one of a row of figures: the argument of the template "facts" is a []Fact.
+// A Fact is one of a row of figures.
 type Fact struct {
-	Name  string
-	Value any    // a string or template.HTML
-	Note  string // a smaller text behind Value; may be empty
+	Name, Value string
+	Note        string // a smaller text behind Value; may be empty
 }
 
-// A Column is a column of a table: the argument of the template "columns" is a []Column.
+// A Column is a column of a table.
 type Column struct {
 	Name string
 

@@ -3,62 +3,66 @@ package webpage
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
-	"io/fs"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
+
+	"github.com/a-h/templ"
 )
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-func files(pairs ...string) fstest.MapFS {
-	m := fstest.MapFS{}
-	for i := 0; i < len(pairs); i += 2 {
-		m[pairs[i]] = &fstest.MapFile{Data: []byte(pairs[i+1])}
+func newLook(t *testing.T, script string, own Own) *Look {
+	t.Helper()
+	l, err := New(script, own)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return m
+	return l
 }
 
-func render(t *testing.T, templates *Templates, name string, p *Page) string {
+func render(t *testing.T, l *Look, p *Page, content templ.Component) string {
 	t.Helper()
-	html, err := templates.Render(name, p)
+	html, err := l.Render(p, content)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(html)
 }
 
+// TestRender renders a page whose values are hostile: none becomes markup or a script.
 func TestRender(t *testing.T) {
-	templates, err := New(files("list.html", `<p>{{.Data}}</p>{{template "mark"}}`, "_mark.html", `{{define "mark"}}{{template "badge" "created"}}{{end}}`, "script.js", "go()"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := render(t, templates, "list", &Page{
-		Title: "A <list>", Site: "example.org", Home: "/", Now: noon, Data: `<script>alert(1)</script>`,
-		Trail: []Link{{"Top", "/top"}}, Raw: "javascript:alert(1)", RawType: "application/xml",
-	})
+	const evil = `"><script>alert(1)</script>`
+	facts := []Fact{{Name: "<b>", Value: evil, Note: evil}}
+	got := render(t, newLook(t, "go()", Own{}), &Page{
+		Title: "A <list>", Site: "example.org", Home: "/", Now: noon, Intro: evil,
+		Trail: []Link{{"Top", "/top"}, {evil, "/" + evil}}, Nav: []Link{{evil, " JavaScript:alert(1)"}},
+		Raw: "javascript:alert(1)", RawType: evil,
+	}, templ.Join(Facts(facts), Code(evil), Badge("created"), Badge(evil), Head([]Column{{Name: evil, Class: evil}}),
+		Pages(Pager{First: "vbscript:x", Previous: "data:text/html,x", Next: "java\nscript:alert(1)", Note: evil})))
 	for _, want := range []string{
 		"<title>A &lt;list&gt; · example.org</title>",
-		"<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>",
+		`<dt>&lt;b&gt;</dt><dd>&#34;&gt;&lt;script&gt;alert(1)&lt;/script&gt; <small>`,
 		`<span class="badge created">created</span>`,
-		`<li><a href="/top">Top</a></li><li aria-current="page">A &lt;list&gt;</li>`,
+		`<li><a href="/top">Top</a></li>`,
+		`<li aria-current="page">A &lt;list&gt;</li>`,
 		"<script>go()</script>",
-		`<time datetime="2026-11-22T12:00:00Z">22 Nov 2026, 12:00:00 UTC</time>`,
-		`href="#ZgotmplZ"`,
+		`<time datetime="2026-11-22T12:00:00Z">22 Nov 2026, 12:00:00 UTC</time>.`,
+		`<link rel="alternate" type="&#34;&gt;&lt;script&gt;alert(1)&lt;/script&gt;" href="about:invalid`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the page lacks %s", want)
 		}
 	}
-	if strings.Contains(got, "javascript:") {
-		t.Error("the page has a link with a script")
+	for _, scheme := range []string{"script:", "data:text", "<script>alert"} {
+		if strings.Contains(strings.ToLower(got), scheme) {
+			t.Errorf("the page has %s:\n%s", scheme, got)
+		}
 	}
-	if _, err := templates.Render("none", &Page{}); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a page without template: %v", err)
+	if n := strings.Count(got, `href="about:invalid`); n != 6 {
+		t.Errorf("%d URLs were replaced, want 6", n)
 	}
 }
 
@@ -66,46 +70,43 @@ var inlined = regexp.MustCompile(`(?s)<(style|script)>(.*?)</`)
 
 // TestPolicy compares the policy with the bytes that a browser hashes.
 func TestPolicy(t *testing.T) {
-	pages := files("list.html", "", "script.js", "go()\r\n")
-	for name, replace := range map[string]fs.FS{"own look": nil, "replaced style": files("style.css", "p { color: red }\r\n")} {
-		templates, err := New(pages, replace)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for name, own := range map[string]Own{"built-in look": {}, "with a style": {Style: "p { color: red }\r\n"}, "with a header": {Header: "<p>Ours</p>"}} {
+		l := newLook(t, "go()\r\n", own)
 		h := http.Header{}
-		templates.SetHeaders(h, "wss://example.org/change/websocket")
+		l.SetHeaders(h, "wss://example.org/change/websocket")
 		csp := h.Get("Content-Security-Policy")
-		found := inlined.FindAllStringSubmatch(render(t, templates, "list", &Page{}), -1)
+		found := inlined.FindAllStringSubmatch(render(t, l, &Page{}, templ.NopComponent), -1)
 		if len(found) != 2 {
 			t.Fatalf("%s: %d inlined texts", name, len(found))
 		}
 		for _, m := range found {
 			sum := sha256.Sum256([]byte(m[2]))
-			want := m[1] + "-src "
-			if m[1] == "style" && replace != nil {
-				want += "'self' "
-			}
-			want += "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-			if !strings.Contains(csp, want) {
+			if want := m[1] + "-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.Contains(csp, want) {
 				t.Errorf("%s: the policy is %s, without %s", name, csp, want)
 			}
 		}
 		if !strings.HasSuffix(csp, "; connect-src wss://example.org/change/websocket") || !strings.HasPrefix(csp, "default-src 'none'; ") {
 			t.Errorf("%s: the policy is %s", name, csp)
 		}
+		if self := strings.Contains(csp, "img-src 'self' data:; font-src 'self';"); self != (own != Own{}) {
+			t.Errorf("%s: images and fonts of the same origin allowed: %t", name, self)
+		}
 	}
 }
 
-func TestReplace(t *testing.T) {
-	templates, err := New(files("list.html", "ours"), files("list.html", "theirs {{template \"badge\" \"x\"}}", "parts.html", `{{define "badge"}}[{{.}}]{{end}}{{define "footer"}}{{end}}`))
-	if err != nil {
-		t.Fatal(err)
+// TestOwn: the host's style sheet follows the built-in one, and its HTML surrounds the page.
+func TestOwn(t *testing.T) {
+	got := render(t, newLook(t, "", Own{Style: "p { color: red }", Header: "<p>Above</p>", Footer: "<p>Below</p>"}), &Page{Footer: templ.NopComponent}, Badge("x"))
+	last := 0
+	for _, want := range []string{"--", "p { color: red }</style>", "<p>Above</p>", `<header class="top">`, `<span class="badge`, "</footer><p>Below</p></body>"} {
+		at := strings.Index(got, want)
+		if at < last {
+			t.Errorf("%s is at %d, want it after %d", want, at, last)
+		}
+		last = at
 	}
-	if got := render(t, templates, "list", &Page{}); !strings.Contains(got, "theirs [x]") {
-		t.Errorf("got %s", got)
-	}
-	if _, err := New(files(), files("layout.html", "{{")); err == nil || !strings.Contains(err.Error(), "layout.html") {
-		t.Errorf("a broken layout: %v", err)
+	if _, err := New("", Own{Style: "p{}</Style><script>"}); err == nil {
+		t.Error("a style sheet with an end tag was accepted")
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"embed"
 	"encoding/hex"
 	"errors"
 	"io/fs"
@@ -104,19 +103,12 @@ func Handler(files *dir.Dir, set Set, o *Options) http.Handler {
 	return b
 }
 
-//go:embed templates
-var embedded embed.FS
-
-var templates = sync.OnceValue(func() *webpage.Templates {
-	pages, err := fs.Sub(embedded, "templates")
+var look = sync.OnceValue(func() *webpage.Look {
+	l, err := webpage.New("", webpage.Own{})
 	if err != nil {
-		panic(err)
+		panic(err) // of a style sheet of a host
 	}
-	t, err := webpage.New(pages, nil)
-	if err != nil {
-		panic(err)
-	}
-	return t
+	return l
 })
 
 type browser struct {
@@ -231,7 +223,7 @@ var writers = sync.Pool{New: func() any {
 // send sends a page, which caches must validate before they use it.
 func send(w http.ResponseWriter, r *http.Request, html []byte) {
 	h := w.Header()
-	templates().SetHeaders(h)
+	look().SetHeaders(h)
 	h.Set("Cache-Control", "no-cache")
 	h.Add("Vary", "Accept-Encoding")
 	sum := sha256.Sum256(html)
@@ -271,13 +263,13 @@ func (b *browser) fail(w http.ResponseWriter, r *http.Request, err error) {
 		p.Intro = "The folder cannot be listed at the moment. Try again later."
 		b.sparse.Log(r.Context(), b.log, slog.LevelError, "browse: folder not listed", slog.String("path", r.URL.Path), slog.Any("error", err))
 	}
-	p.Site, p.Home, p.Data = b.base.Host, b.base.Path, r.URL.RequestURI()
-	html, err := templates().Render("message", p)
+	p.Site, p.Home = b.base.Host, b.base.Path
+	html, err := look().Render(p, again(r.URL.RequestURI()))
 	if err != nil {
 		html = []byte(p.Intro)
 	}
 	h := w.Header()
-	templates().SetHeaders(h)
+	look().SetHeaders(h)
 	h.Set("Cache-Control", "no-store")
 	h.Set("Retry-After", retryAfter)
 	if refresh {

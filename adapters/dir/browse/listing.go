@@ -30,7 +30,7 @@ const (
 	maxQuery = 200
 )
 
-// A listing is the content of a page: the data of listing.html.
+// A listing is the content of a page.
 type listing struct {
 	folder string // its key
 
@@ -38,7 +38,6 @@ type listing struct {
 	Source  string // URL of a page about the Source, on the page of the topmost folder
 	Query   string // the text to search for; empty for a list of the folder
 	Note    string
-	Columns []webpage.Column
 	Entries []entry
 	Empty   string // stands for the entries if there are none
 	Pager   webpage.Pager
@@ -58,7 +57,7 @@ type entry struct {
 var columns = []webpage.Column{{Name: "Name"}, {Name: "Size", Class: "number"}, {Name: "Modified", Class: "number wide"}}
 
 func (b *browser) newListing(folder, query, after string) *listing {
-	l := &listing{folder: folder, URL: b.path(folder), Query: query, Columns: columns}
+	l := &listing{folder: folder, URL: b.path(folder), Query: query}
 	if after != "" {
 		l.Pager.First = l.page("")
 	}
@@ -143,7 +142,7 @@ func (b *browser) add(l *listing, found ...resourcesync.Resource) {
 }
 
 func (b *browser) render(l *listing) ([]byte, error) {
-	p := &webpage.Page{Title: "Files", Site: b.base.Host, Home: b.base.Path, Data: l}
+	p := &webpage.Page{Title: "Files", Site: b.base.Host, Home: b.base.Path, Footer: footer()}
 	if b.source != "" {
 		p.Nav = []webpage.Link{{Text: "Source", URL: b.source}}
 	}
@@ -165,7 +164,7 @@ func (b *browser) render(l *listing) ([]byte, error) {
 		p.Trail = append(p.Trail, webpage.Link{Text: p.Title, URL: l.URL})
 		p.Title = "Names with “" + visible(l.Query) + "”"
 	}
-	return templates().Render("listing", p)
+	return look().Render(p, l.content())
 }
 
 // past returns the first key after an entry of a folder and all that it contains; the first

@@ -45,15 +45,13 @@ func (c *Copy) Measure(now time.Time) {
 	}
 }
 
-// A copyView is a copy as its page shows it: the data of pages/copy.html.
+// A copyView is a copy as its page shows it.
 type copyView struct {
 	*CopyStatus
+	page    *webpage.Page
 	Facts   []webpage.Fact
 	Figures []figures
 }
-
-// Next returns when something happens, in words.
-func (copyView) Next(page *webpage.Page, at time.Time) string { return in(at.Sub(page.Now)) }
 
 // Page returns the page of the status of a copy.
 func (s *CopyStatus) Page() ([]byte, error) {
@@ -64,8 +62,8 @@ func (s *CopyStatus) Page() ([]byte, error) {
 		Nav:   []webpage.Link{{Text: "Source", URL: c.Source}, {Text: "Metrics", URL: "/metrics"}},
 		Raw:   JSON, RawType: "application/json",
 	}
-	p.Data = &copyView{CopyStatus: s, Facts: c.facts(p), Figures: c.figures(p)}
-	return Templates().Render("copy", p)
+	v := &copyView{CopyStatus: s, page: p, Facts: c.facts(p), Figures: c.figures(p)}
+	return Look().Render(p, v.content())
 }
 
 func host(source string) string {
@@ -120,12 +118,12 @@ func (c *Copy) figures(p *webpage.Page) (all []figures) {
 		facts := []webpage.Fact{{Name: "Ended", Value: p.Ago(c.Ended), Note: timetext.Of(c.Ended)}}
 		facts = append(facts, numbers("Created", r.Created, "Updated", r.Updated, "Deleted", r.Deleted, "Not copied", r.Failed)...)
 		facts = append(facts, webpage.Fact{Name: "Received", Value: webpage.Bytes(r.Received)})
-		for _, more := range []webpage.Fact{
-			{Name: "Packages", Value: r.Packages}, {Name: "Unused parts of dumps", Value: r.Unused},
-			{Name: "Cannot be verified", Value: r.Unverifiable}, {Name: "Deviations", Value: r.Deviations},
-		} {
-			if n := more.Value.(int64); n > 0 {
-				facts = append(facts, webpage.Fact{Name: more.Name, Value: webpage.Count(n)})
+		for _, more := range []struct {
+			name string
+			n    int64
+		}{{"Packages", r.Packages}, {"Unused parts of dumps", r.Unused}, {"Cannot be verified", r.Unverifiable}, {"Deviations", r.Deviations}} {
+			if more.n > 0 {
+				facts = append(facts, webpage.Fact{Name: more.name, Value: webpage.Count(more.n)})
 			}
 		}
 		all = append(all, figures{"Last run", "", facts})

@@ -2,9 +2,7 @@ package status
 
 import (
 	"cmp"
-	"embed"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -20,24 +18,19 @@ import (
 // JSON is the path of the status for programs. It ignores the Accept header.
 const JSON = "/status.json"
 
-//go:embed all:pages
-var pages embed.FS
-
-var Templates = sync.OnceValue(func() *webpage.Templates {
-	sub, err := fs.Sub(pages, "pages")
+// Look is the look of the pages.
+var Look = sync.OnceValue(func() *webpage.Look {
+	l, err := webpage.New("", webpage.Own{})
 	if err != nil {
-		panic(err)
+		panic(err) // of a style sheet of a host
 	}
-	t, err := webpage.New(sub, nil)
-	if err != nil {
-		panic(err)
-	}
-	return t
+	return l
 })
 
-// A statusView is a status as its page shows it: the data of pages/status.html.
+// A statusView is a status as its page shows it.
 type statusView struct {
 	*Status
+	page       *webpage.Page
 	Facts      []webpage.Fact
 	Figures    []figures // the state of scans and of the hub
 	Totals     []figures // since the start
@@ -68,7 +61,7 @@ func (s *Status) Page(site, source string, remembers, keeps bool) ([]byte, error
 		Nav:   []webpage.Link{{Text: "Source", URL: source}, {Text: "Metrics", URL: "/metrics"}},
 		Raw:   JSON, RawType: "application/json",
 	}
-	v := &statusView{Status: s, Remembers: remembers, Keeps: keeps, Facts: s.facts(p), Figures: s.figures(p), Totals: s.totals()}
+	v := &statusView{Status: s, page: p, Remembers: remembers, Keeps: keeps, Facts: s.facts(p), Figures: s.figures(p), Totals: s.totals()}
 	for _, set := range append([]Set{s.Set}, s.Sets...) {
 		if set.Held != nil {
 			v.Holding = append(v.Holding, set)
@@ -81,8 +74,7 @@ func (s *Status) Page(site, source string, remembers, keeps bool) ([]byte, error
 		}
 		v.Harvesters = append(v.Harvesters, view)
 	}
-	p.Data = v
-	return Templates().Render("status", p)
+	return Look().Render(p, v.content())
 }
 
 // Facts are the most important figures.

@@ -1,9 +1,8 @@
 package verdict
 
 import (
-	"embed"
+	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -11,23 +10,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
 
-//go:embed pages
-var pages embed.FS
-
-// data is the content of the page.
-type data struct {
-	*check.Report
-	Facts  []webpage.Fact
-	Groups []*group
-}
-
 // writeHTML writes a report as a page that needs no other files.
 func writeHTML(w io.Writer, r *check.Report) error {
-	folder, err := fs.Sub(pages, "pages")
-	if err != nil {
-		return err
-	}
-	t, err := webpage.New(folder, nil)
+	look, err := webpage.New("", webpage.Own{})
 	if err != nil {
 		return err
 	}
@@ -38,16 +23,8 @@ func writeHTML(w io.Writer, r *check.Report) error {
 	case !r.OK():
 		intro = "The Source breaks no must, but copies of it become wrong or incomplete."
 	}
-	text, err := t.Render("report", &webpage.Page{
-		Title: "Check of " + r.Target, Site: "resourcesync", Home: r.Target, Intro: intro, Now: r.Ended,
-		Data: data{r, []webpage.Fact{
-			{Name: "Errors", Value: webpage.Count(r.Harms[check.Error])}, {Name: "Warnings", Value: webpage.Count(r.Harms[check.Warning])},
-			{Name: "Advice", Value: webpage.Count(r.Harms[check.Advice])},
-			{Name: "Broken musts", Value: webpage.Count(r.Forces[check.Must])}, {Name: "Broken shoulds", Value: webpage.Count(r.Forces[check.Should])},
-			{Name: "Documents", Value: webpage.Count(r.Documents), Note: webpage.Bytes(r.Bytes)}, {Name: "Entries", Value: webpage.Count(r.Entries)},
-			{Name: "Resources", Value: webpage.Count(r.Resources), Note: "compared"}, {Name: "Packages", Value: webpage.Count(r.Packages)},
-		}, groups(r)},
-	})
+	page := &webpage.Page{Title: "Check of " + r.Target, Site: "resourcesync", Home: r.Target, Intro: intro, Now: r.Ended}
+	text, err := look.Render(page, content(r, groups(r)))
 	if err != nil {
 		return err
 	}
@@ -55,8 +32,19 @@ func writeHTML(w io.Writer, r *check.Report) error {
 	return err
 }
 
-// Word returns the force of the findings of the group.
-func (g *group) Word() string {
+// facts returns the figures of a report.
+func facts(r *check.Report) []webpage.Fact {
+	return []webpage.Fact{
+		{Name: "Errors", Value: webpage.Count(r.Harms[check.Error])}, {Name: "Warnings", Value: webpage.Count(r.Harms[check.Warning])},
+		{Name: "Advice", Value: webpage.Count(r.Harms[check.Advice])},
+		{Name: "Broken musts", Value: webpage.Count(r.Forces[check.Must])}, {Name: "Broken shoulds", Value: webpage.Count(r.Forces[check.Should])},
+		{Name: "Documents", Value: webpage.Count(r.Documents), Note: webpage.Bytes(r.Bytes)}, {Name: "Entries", Value: webpage.Count(r.Entries)},
+		{Name: "Resources", Value: webpage.Count(r.Resources), Note: "compared"}, {Name: "Packages", Value: webpage.Count(r.Packages)},
+	}
+}
+
+// word returns the force of the findings of the group.
+func (g *group) word() string {
 	var all []string
 	for _, s := range g.Quoted() {
 		if word := force(s.Force); !slices.Contains(all, word) {
@@ -66,8 +54,8 @@ func (g *group) Word() string {
 	return strings.Join(all, ", ")
 }
 
-// Class returns the class of the badge of a harm.
-func (g *group) Class() string {
+// class returns the class of the badge of a harm.
+func (g *group) class() string {
 	switch g.Harm {
 	case check.Error:
 		return "deleted"
@@ -75,4 +63,27 @@ func (g *group) Class() string {
 		return "open"
 	}
 	return "created"
+}
+
+// caption returns the number of the findings in words.
+func (g *group) caption() string {
+	switch {
+	case g.More() > 0:
+		return webpage.Count(g.Count) + " findings, of which these are the first"
+	case g.Count == 1:
+		return "1 finding"
+	}
+	return webpage.Count(g.Count) + " findings"
+}
+
+// within returns the position of a finding in its document, which may be empty.
+func within(f *check.Finding) string {
+	var at string
+	if f.Line > 0 {
+		at = fmt.Sprintf("%d:%d", f.Line, f.Column)
+	}
+	if f.Entry > 0 {
+		at += fmt.Sprintf(" (entry\u00a0%d)", f.Entry)
+	}
+	return at
 }
