@@ -51,12 +51,13 @@ func TestPublication(t *testing.T) {
 		p, stop := s.publish(static.PublicationOptions{})
 		await(t, p)
 		s.check(b, 35, prefix+leaseName)
-		took := s.client.take()
+		s.client.take()
 		for i := range 3 {
 			s.put(i+1, i+12, "second")
 			await(t, p)
 		}
-		if took = s.client.take(); len(took) == 0 {
+		took := s.client.take()
+		if len(took) == 0 {
 			t.Error("changes are not published")
 		}
 		for _, key := range took {

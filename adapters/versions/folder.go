@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"iter"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -17,8 +19,8 @@ import (
 )
 
 // A Folder is the origin of a set of files with a Change Dump: a [dir.Dir] whose scans copy
-// each new version of a file to a Store, and prune the Store. The files found by the first scan
-// of the set are not changes, and are not copied.
+// each new version of a file to a Store, and prune the Store. [scan.Into] joins it with a set.
+// The files found by the first scan of the set are not changes, and are not copied.
 type Folder struct {
 	*dir.Dir
 	store  *Store
@@ -35,18 +37,23 @@ var (
 )
 
 // OpenFolder opens the folder at path, as [dir.Open] does. Keep in o, which may be nil, is
-// ignored. The hashes of the files must include SHA-256, which is the default.
+// ignored. It fails if Hashes leaves out SHA-256, by which copies are found.
 func OpenFolder(path, base string, store *Store, o *dir.Options) (*Folder, error) {
 	f := &Folder{store: store}
 	var options dir.Options
 	if o != nil {
 		options = *o
 	}
+	if options.Hashes != nil && !slices.Contains(options.Hashes, "sha-256") {
+		return nil, fmt.Errorf("versions: the hashes %q lack sha-256, by which copies are found", options.Hashes)
+	}
 	options.Keep = f.keep
 	f.log = cmp.Or(options.Logger, slog.Default())
 	var err error
-	f.Dir, err = dir.Open(path, base, &options)
-	return f, err
+	if f.Dir, err = dir.Open(path, base, &options); err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // keep begins the copy of a file that a scan reads.
@@ -64,20 +71,21 @@ func (f *Folder) Bind(ctx context.Context, set scan.Stored, open func(ctx contex
 }
 
 // begin decides whether a scan copies what it reads. A scan that replaces all URIs copies
-// nothing either: the files are the versions.
+// nothing either: it would copy all files.
 func (f *Folder) begin(ctx context.Context) error {
 	if f.copies.Load() || f.set == nil {
 		return nil
 	}
-	_, err := f.set.Stat(ctx, resourcesync.Range{})
-	if errors.Is(err, resourcesync.ErrNotReady) {
+	if _, err := f.set.Stat(ctx, resourcesync.Range{}); errors.Is(err, resourcesync.ErrNotReady) {
 		return nil
+	} else if err != nil {
+		return err
 	}
-	recorded, recordErr := scan.Recorded(ctx, f.set)
-	if err == nil && recordErr == nil && recorded.URIs == f.Identity().URIs {
+	recorded, err := scan.Recorded(ctx, f.set)
+	if err == nil && recorded.URIs == f.Identity().URIs {
 		f.copies.Store(true)
 	}
-	return errors.Join(err, recordErr)
+	return err
 }
 
 // Resources implements [scan.Origin]. It also prunes the Store: no other process that shares it
@@ -97,10 +105,14 @@ func (f *Folder) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource,
 
 // Part implements [scan.Parter].
 func (f *Folder) Part(ctx context.Context, paths []string) ([]resourcesync.Range, iter.Seq2[resourcesync.Resource, error]) {
-	if err := f.begin(ctx); err != nil {
-		return nil, func(yield func(resourcesync.Resource, error) bool) { yield(resourcesync.Resource{}, err) }
+	ranges, resources := f.Dir.Part(ctx, paths)
+	return ranges, func(yield func(resourcesync.Resource, error) bool) {
+		if err := f.begin(ctx); err != nil {
+			yield(resourcesync.Resource{}, err)
+			return
+		}
+		resources(yield)
 	}
-	return f.Dir.Part(ctx, paths)
 }
 
 // OpenChange implements [resourcesync.ChangeOpener]: it opens the copy of the version after c,

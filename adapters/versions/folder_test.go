@@ -1,12 +1,15 @@
 package versions
 
 import (
+	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/dir"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
 	"github.com/resourcesync-go/resourcesync/scan"
 	"github.com/resourcesync-go/resourcesync/scan/scantest"
@@ -110,3 +113,37 @@ func TestFolder(t *testing.T) {
 }
 
 func second[A, B any](_ A, b B) B { return b }
+
+// failing is a set that cannot be read.
+type failing struct{ scan.Stored }
+
+func (failing) Stat(context.Context, resourcesync.Range) (resourcesync.Stat, error) {
+	return resourcesync.Stat{}, io.ErrUnexpectedEOF
+}
+
+// TestFolderFails: while a Folder cannot know whether versions are copied, a part is not scanned.
+// Its ranges are known, so the failure is noticed.
+func TestFolderFails(t *testing.T) {
+	here := t.TempDir()
+	write(t, "first", here, "a.txt")
+	folder := openFolder(t, here, open(t, t.TempDir()))
+	must(t, folder.Bind(t.Context(), failing{}, nil))
+	ranges, resources := folder.Part(t.Context(), []string{"a.txt"})
+	if len(ranges) != 1 {
+		t.Errorf("ranges: %v", ranges)
+	}
+	for _, err := range resources {
+		if !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Error(err)
+		}
+	}
+}
+
+// TestHashes: without SHA-256, versions cannot be found.
+func TestHashes(t *testing.T) {
+	for _, hashes := range [][]string{{}, {"md5"}} {
+		if _, err := OpenFolder(t.TempDir(), "https://example.org/", open(t, t.TempDir()), &dir.Options{Hashes: hashes}); err == nil {
+			t.Errorf("%q is accepted", hashes)
+		}
+	}
+}

@@ -20,6 +20,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/a-h/templ"
 )
@@ -45,6 +46,9 @@ type Own struct {
 func New(script string, own Own) (*Look, error) {
 	if strings.Contains(strings.ToLower(own.Style), "</style") {
 		return nil, errors.New("the style sheet has an end tag: give CSS only")
+	}
+	if !utf8.ValidString(own.Style) || strings.Contains(own.Style, "\x00") { // a browser would hash another text
+		return nil, errors.New("the style sheet is not UTF-8 text: save it as UTF-8")
 	}
 	// A browser hashes text with these line ends only.
 	lines := strings.NewReplacer("\r\n", "\n", "\r", "\n")

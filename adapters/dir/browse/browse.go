@@ -106,7 +106,7 @@ func Handler(files *dir.Dir, set Set, o *Options) http.Handler {
 var look = sync.OnceValue(func() *webpage.Look {
 	l, err := webpage.New("", webpage.Own{})
 	if err != nil {
-		panic(err) // of a style sheet of a host
+		panic(err) // only a style sheet of a host can be refused
 	}
 	return l
 })

@@ -22,7 +22,7 @@ const JSON = "/status.json"
 var Look = sync.OnceValue(func() *webpage.Look {
 	l, err := webpage.New("", webpage.Own{})
 	if err != nil {
-		panic(err) // of a style sheet of a host
+		panic(err) // only a style sheet of a host can be refused
 	}
 	return l
 })
