@@ -23,18 +23,23 @@ type place struct {
 	close       func() error
 }
 
-// openPlaces opens the buckets of the sets of p. Nothing is requested yet.
+// openPlaces opens the buckets of the sets of p. Nothing is requested yet. Sets in one bucket share
+// a lease, however their URLs are written: two leases would remove each other's documents.
 func (p *publication) openPlaces(ctx context.Context) error {
-	var urls []string
+	var buckets []string
 	of := make(map[string][]*member)
 	for _, m := range p.members {
-		to := m.config.common().publish
-		if to != "" && of[to] == nil {
-			urls = append(urls, to)
+		bucket := m.config.common().publishAt
+		if bucket == nil {
+			continue
+		}
+		to := bucket.String()
+		if of[to] == nil {
+			buckets = append(buckets, to)
 		}
 		of[to] = append(of[to], m)
 	}
-	for _, to := range urls {
+	for _, to := range buckets {
 		pl, err := p.openPlace(ctx, of[to])
 		if err != nil {
 			p.closePlaces()

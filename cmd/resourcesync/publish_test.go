@@ -88,3 +88,30 @@ func TestPublishExample(t *testing.T) {
 		t.Errorf("status %d: %s", status, &out)
 	}
 }
+
+// TestPublishTogether: sets in one bucket are published together, however their URLs are written.
+func TestPublishTogether(t *testing.T) {
+	to := inBucket(t, newBucket(t).URL)
+	file := filepath.Join(t.TempDir(), "site.yaml")
+	write(t, file, fmt.Sprintf(`
+listen: 127.0.0.1:0
+base-url: http://127.0.0.1/
+status: 127.0.0.1:0
+state: %s
+sets:
+- {kind: folder, name: maps, folder: %s, path: /maps/, publish: %q}
+- {kind: folder, name: papers, folder: %s, path: /papers/, publish: %q}
+`, filepath.Join(t.TempDir(), "state.db"), filled(t), to, filled(t), strings.Replace(to, "/site/", "/site", 1)))
+	s := startRun(t, file)
+	s.until("both sets", func() bool {
+		_, now := s.toldOperators()
+		return len(now.Published) == 1 && len(now.Published[0].Sets) == 2 && now.Published[0].Documents > 0 && now.Healthy
+	})
+}
+
+// filled returns a folder with a file.
+func filled(t *testing.T) string {
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "a"), "first")
+	return folder
+}
