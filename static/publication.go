@@ -64,7 +64,7 @@ type PublicationStatus struct {
 	Written    uint64    `json:"written"`       // files since the start
 	Bytes      uint64    `json:"bytes"`         // of the written files
 	Removed    uint64    `json:"removed"`       // files since the start
-	Last       time.Time `json:"last,omitzero"` // begin of the last update that succeeded
+	Last       time.Time `json:"last,omitzero"` // beginning of the last update that succeeded
 	LastError  string    `json:"last_error,omitempty"`
 }
 
@@ -125,7 +125,7 @@ func (p *Publication) Run(ctx context.Context) error {
 		var rest time.Duration
 		switch {
 		case err == nil:
-			failures = 0
+			failures, rest = 0, p.options.Every
 		case errors.Is(err, ErrLocked):
 			failures, rest = 0, p.options.Every
 			if !standing {

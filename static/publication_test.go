@@ -272,7 +272,8 @@ func TestPublicationReachesBack(t *testing.T) {
 // A broken provider fails while an error is set.
 type broken struct {
 	*sqlstore.Set
-	err atomic.Pointer[error]
+	err     atomic.Pointer[error]
+	windows atomic.Pointer[error] // of the journal alone
 }
 
 func (b *broken) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
@@ -280,6 +281,13 @@ func (b *broken) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.S
 		return resourcesync.Stat{}, *err
 	}
 	return b.Set.Stat(ctx, r)
+}
+
+func (b *broken) Windows(ctx context.Context, max int) ([]resourcesync.Interval, error) {
+	if err := b.windows.Load(); err != nil {
+		return nil, *err
+	}
+	return b.Set.Windows(ctx, max)
 }
 
 // TestPublicationFailing: a set that fails does not keep another one from being published. The Source
@@ -295,7 +303,7 @@ func TestPublicationFailing(t *testing.T) {
 	src, err := New(origin+"/rs/", []Set{{Name: "maps", Provider: failing}, {Name: "papers", Provider: s.set}}, &s.options)
 	must(t, err)
 	out := s.openWatched()
-	p, _ := start(t, out, src, PublicationOptions{Options: Options{Grace: -1}})
+	p, stop := start(t, out, src, PublicationOptions{Options: Options{Grace: -1}})
 	eventually(t, func() bool { return p.Health(t.Context()) != nil && p.Status().Written > 0 })
 	if health := p.Health(t.Context()); !strings.Contains(health.Error(), `set "maps": the disk is gone`) || p.Status().LastError == "" {
 		t.Errorf("health: %v", health)
@@ -318,6 +326,35 @@ func TestPublicationFailing(t *testing.T) {
 	s.put(4, 4, "third")
 	eventually(t, func() bool { return p.Health(t.Context()) != nil })
 	s.check(50, 0)
+
+	stop() // a session that begins while the journal cannot be read publishes the other sets
+	failing.err.Store(nil)
+	failing.windows.Store(&failed)
+	src, err = New(origin+"/rs/", []Set{{Name: "maps", Provider: failing}, {Name: "papers", Provider: s.set}}, &s.options)
+	must(t, err)
+	p, _ = start(t, out, src, PublicationOptions{Options: Options{Grace: -1}})
+	eventually(t, func() bool { return p.Health(t.Context()) != nil })
+	out.take()
+	s.put(5, 5, "fourth")
+	eventually(t, func() bool {
+		return slices.ContainsFunc(out.take(), func(name string) bool { return strings.Contains(name, "papers/changelist") })
+	})
+}
+
+// TestCovered: a Change List has all changes after a Resource List if it begins before the time of the
+// list, or before the list was made.
+func TestCovered(t *testing.T) {
+	day := func(n int) time.Time { return time.Date(2026, 11, n, 0, 0, 0, 0, time.UTC) }
+	l := listed{At: day(5), Noted: day(20), Since: day(3)}
+	for since, want := range map[time.Time]bool{day(3): true, day(5): true, day(10): true, day(20): false, day(21): false} {
+		if l.isCovered(since) != want {
+			t.Errorf("since %v: %t", since, !want)
+		}
+	}
+	l.Since = day(20)
+	if !l.isCovered(day(20)) {
+		t.Error("a Resource List of after the beginning is not covered")
+	}
 }
 
 func eventually(t *testing.T, is func() bool) {

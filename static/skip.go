@@ -24,11 +24,7 @@ func (w *writer) skipRecent(ctx context.Context) error {
 	}
 	if w.session != nil {
 		for set, list := range w.known.Lists {
-			recent, err := w.isListRecent(ctx, set, list)
-			if err != nil {
-				return err
-			}
-			w.skipped[group{set, resourcesync.ResourceList}] = recent
+			w.skipped[group{set, resourcesync.ResourceList}] = w.isListRecent(ctx, set, list)
 		}
 	}
 	for name, f := range w.known.Files {
@@ -49,19 +45,25 @@ func (w *writer) isRecent(noted time.Time, every time.Duration) bool {
 	return !w.now.Before(noted) && w.now.Sub(noted) < every
 }
 
-// isListRecent reports whether the Resource List of a set need not be brought up to date yet.
-func (w *writer) isListRecent(ctx context.Context, set string, list listed) (bool, error) {
+// isListRecent reports whether the Resource List of a set need not be brought up to date yet. The
+// error of a set that cannot be read is found when its lists are put.
+func (w *writer) isListRecent(ctx context.Context, set string, list listed) bool {
 	st := w.src.site.Sets[set]
 	if st == nil || !w.isRecent(list.Noted, w.session.listEvery) || st.Ready(ctx) != nil {
-		return false, nil
+		return false
 	}
 	since, err := journalSince(ctx, st)
-	return err == nil && list.isCovered(since), err
+	return err == nil && list.isCovered(since)
 }
 
-// isCovered reports whether a Change List that begins at since has all changes after the list.
+// clockMargin is more than the clocks of this process and of a journal differ.
+const clockMargin = 24 * time.Hour
+
+// isCovered reports whether a Change List that begins at since has all changes after the list. It
+// may begin after the newest change that the list shows if it begins before the list was made: a
+// host can drop old changes at any time.
 func (l listed) isCovered(since time.Time) bool {
-	return !since.After(l.At) || since.Equal(l.Since)
+	return !since.After(l.At) || since.Equal(l.Since) || since.Before(l.Noted.Add(-clockMargin))
 }
 
 // journalSince returns the time after which the Change Lists of a set have all changes. It is zero
