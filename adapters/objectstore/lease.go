@@ -100,7 +100,10 @@ func (l *lease) take(ctx context.Context) error {
 		return wrap(l.name, err)
 	}
 	if was.ETag != "" {
-		l.store.options.Logger.Info("waiting for the lease of another process, which may have been killed", "longest", l.store.options.Lease)
+		if !l.store.waits {
+			l.store.options.Logger.Info("waiting for the lease of another process, which may have been killed", "longest", l.store.options.Lease)
+		}
+		l.store.waits = true
 		if was, err = l.await(ctx, was); err != nil {
 			return err
 		}
@@ -110,7 +113,10 @@ func (l *lease) take(ctx context.Context) error {
 		l.store.conditional = false
 		err = l.put(ctx, c)
 	}
-	if errors.Is(err, ErrCondition) {
+	switch {
+	case err == nil:
+		l.store.waits = false
+	case errors.Is(err, ErrCondition):
 		err = static.ErrLocked // another process was faster
 	}
 	return err

@@ -69,6 +69,7 @@ type Store struct {
 	options Options
 
 	conditional bool // the store obeys conditions
+	waits       bool // for the lease of another process, which was logged
 	lease       *lease
 	folders     map[string]*folder
 }
