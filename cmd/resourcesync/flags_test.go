@@ -21,7 +21,7 @@ func TestFlags(t *testing.T) {
 	want := &siteConfig{
 		listen: "[::1]:80", baseURL: "https://files.example.org/%C3%A9/", prefix: "/x/y.z/",
 		state: "x.db", window: time.Hour, retain: 7 * settings.Day, archive: 730 * settings.Day,
-		pageSize: 50_000, pkgSize: 4 << 30, pkgEvery: 15 * time.Minute, client: "X-Forwarded-For", sitemap: true, robots: true, aboutURI: "urn:about", harvests: true, logFormat: "json", accessLog: "combined",
+		pageSize: 50_000, pkgSize: 4 << 30, pkgEvery: 15 * time.Minute, client: "X-Forwarded-For", sitemap: true, robots: true, listEvery: time.Hour, aboutURI: "urn:about", harvests: true, logFormat: "json", accessLog: "combined",
 		push: pushConfig{
 			own: true, minLease: 10 * time.Second, retry: 2 * time.Second, giveUp: settings.Day,
 			callbacks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, webSocket: true,
