@@ -14,11 +14,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/adapters/memory"
 	"github.com/resourcesync-go/resourcesync/rsxml"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // A watched is a Store that records the names of the files that are written, without the own ones. It
@@ -52,13 +54,14 @@ func (w *watched) take() []string {
 	return written
 }
 
-// openWatched opens the folder of the site, and runs its store, which reports changes.
+// newMemorySite returns a site whose set is in memory, so that its time can be virtual.
+func newMemorySite(t *testing.T) *site {
+	return newSiteOf(t, memory.New(&memory.Options{Window: time.Millisecond}))
+}
+
+// openWatched opens the folder of the site.
 func (s *site) openWatched() *watched {
 	s.t.Helper()
-	ctx, cancel := context.WithCancel(s.t.Context())
-	done := make(chan error, 1)
-	go func() { done <- s.store.Run(ctx) }()
-	s.t.Cleanup(func() { cancel(); <-done })
 	files, err := openTree(s.out, nil)
 	must(s.t, err)
 	s.t.Cleanup(files.close)
@@ -95,72 +98,73 @@ func await(t *testing.T, p *Publication) {
 
 // A counting provider counts the reads of resources.
 type counting struct {
-	*sqlstore.Set
+	scan.Stored
 	reads atomic.Int64
 }
 
 func (c *counting) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
 	c.reads.Add(1)
-	return c.Set.Resources(ctx, r)
+	return c.Stored.Resources(ctx, r)
 }
 
 // TestPublication: a change costs the open Change List, and no resource is read. The next process
 // does not write the Resource List before its time. The Watcher of the set wakes the Publication.
 func TestPublication(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	s.put(1, 55, "first")
-	provider := &counting{Set: s.set}
-	source := func() *Source {
-		src, err := New(origin+"/rs/", []Set{{Name: "papers", Provider: provider}}, &s.options)
-		must(t, err)
-		return src
-	}
-	out := s.openWatched()
-	crawler := newCrawler(s.out)
-	out.changed = func() {
-		if _, _, err := crawler.crawl(); err != nil {
-			t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		s := newMemorySite(t)
+		s.put(1, 55, "first")
+		provider := &counting{Stored: s.set}
+		source := func() *Source {
+			src, err := New(origin+"/rs/", []Set{{Name: "papers", Provider: provider}}, &s.options)
+			must(t, err)
+			return src
 		}
-	}
-	p, stop := start(t, out, source(), PublicationOptions{})
-	await(t, p)
-	if all := out.take(); len(all) < 10 || all[len(all)-1] != ".well-known/resourcesync" {
-		t.Errorf("written at first: %q", all)
-	}
-	before := provider.reads.Load()
-	for round := range 5 {
-		s.put(20, 22, fmt.Sprint("round-", round))
+		out := s.openWatched()
+		crawler := newCrawler(s.out)
+		out.changed = func() {
+			if _, _, err := crawler.crawl(); err != nil {
+				t.Error(err)
+			}
+		}
+		p, stop := start(t, out, source(), PublicationOptions{})
+		await(t, p)
+		if all := out.take(); len(all) < 10 || all[len(all)-1] != ".well-known/resourcesync" {
+			t.Errorf("written at first: %q", all)
+		}
+		before := provider.reads.Load()
+		for round := range 5 {
+			s.put(20, 22, fmt.Sprint("round-", round))
+			await(t, p)
+			for _, name := range out.take() {
+				if !strings.Contains(name, "/changelist") {
+					t.Errorf("a change wrote %s", name)
+				}
+			}
+		}
+		if text := s.read("rs/papers/resourcelist.xml"); strings.Contains(text, "round-") || provider.reads.Load() != before {
+			t.Errorf("a change reads the set: %d times", provider.reads.Load()-before)
+		}
+		s.checkChanges("text/round-4")
+		s.put(20, 20, "unasked")
+		eventually(t, func() bool { return len(out.take()) > 0 })
+		await(t, p)
+		s.checkChanges("text/unasked")
+		s.check(55, 0)
+		stop()
+		if status := p.Status(); status.Publishing || status.Documents == 0 || status.Written == 0 || status.Last.IsZero() {
+			t.Errorf("status %+v", status)
+		}
+
+		s.put(30, 30, "last")
+		p, _ = start(t, out, source(), PublicationOptions{})
 		await(t, p)
 		for _, name := range out.take() {
 			if !strings.Contains(name, "/changelist") {
-				t.Errorf("a change wrote %s", name)
+				t.Errorf("the next process wrote %s", name)
 			}
 		}
-	}
-	if text := s.read("rs/papers/resourcelist.xml"); strings.Contains(text, "round-") || provider.reads.Load() != before {
-		t.Errorf("a change reads the set: %d times", provider.reads.Load()-before)
-	}
-	s.checkChanges("text/round-4")
-	s.put(20, 20, "unasked")
-	eventually(t, func() bool { return len(out.take()) > 0 })
-	await(t, p)
-	s.checkChanges("text/unasked")
-	s.check(55, 0)
-	stop()
-	if status := p.Status(); status.Publishing || status.Documents == 0 || status.Written == 0 || status.Last.IsZero() {
-		t.Errorf("status %+v", status)
-	}
-
-	s.put(30, 30, "last")
-	p, _ = start(t, out, source(), PublicationOptions{})
-	await(t, p)
-	for _, name := range out.take() {
-		if !strings.Contains(name, "/changelist") {
-			t.Errorf("the next process wrote %s", name)
-		}
-	}
-	s.checkChanges("text/last")
+		s.checkChanges("text/last")
+	})
 }
 
 // checkChanges holds that the newest Change List names a type.
@@ -179,37 +183,26 @@ func (s *site) checkChanges(want string) {
 
 // TestPublicationLists holds that Resource Lists are brought up to date when their time has come.
 func TestPublicationLists(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	s.dumps = true
-	s.put(1, 55, "first")
-	out := s.openWatched()
-	p, stop := start(t, out, s.source(), PublicationOptions{Options: Options{Grace: -1, DumpEvery: -1}, ListEvery: 300 * time.Millisecond})
-	await(t, p)
-	s.put(1, 20, "second")
-	s.delete(40, 55)
-	began := time.Now()
-	for text := ""; !strings.Contains(text, "text/second"); time.Sleep(20 * time.Millisecond) {
-		pages, err := filepath.Glob(filepath.Join(s.out, "rs/papers/resourcelist/*.xml"))
-		must(t, err)
-		for _, page := range pages {
-			if one, err := os.ReadFile(page); err == nil {
-				text += string(one)
-			}
-		}
-		if time.Since(began) > 10*time.Second {
-			t.Fatal("the Resource List is not brought up to date")
-		}
-	}
-	time.Sleep(500 * time.Millisecond)
-	await(t, p)
-	stop()
-	s.check(39, 0) // also that nothing is left behind
+	const listEvery = time.Hour
+	synctest.Test(t, func(t *testing.T) {
+		s := newMemorySite(t)
+		s.dumps = true
+		s.put(1, 55, "first")
+		out := s.openWatched()
+		p, stop := start(t, out, s.source(), PublicationOptions{Options: Options{Grace: -1, DumpEvery: -1}, ListEvery: listEvery})
+		await(t, p)
+		s.put(1, 20, "second")
+		s.delete(40, 55)
+		time.Sleep(3 * listEvery) // the next session, and one that removes files
+		await(t, p)
+		stop()
+		s.check(39, 0) // also that nothing is left behind
+	})
 }
 
 // A restarting provider has a journal that begins anew.
 type restarting struct {
-	*sqlstore.Set
+	scan.Stored
 	since atomic.Pointer[time.Time]
 }
 
@@ -217,61 +210,63 @@ func (r *restarting) Since(ctx context.Context) (time.Time, error) {
 	if at := r.since.Load(); at != nil {
 		return *at, nil
 	}
-	return r.Set.Since(ctx)
+	return r.Stored.Since(ctx)
 }
 
 func (r *restarting) Windows(ctx context.Context, max int) ([]resourcesync.Interval, error) {
 	if at := r.since.Load(); at != nil {
 		return []resourcesync.Interval{{From: *at}}, nil
 	}
-	return r.Set.Windows(ctx, max)
+	return r.Stored.Windows(ctx, max)
 }
 
 // TestPublicationReachesBack holds that the Change List has all changes after the Resource List at any
 // moment, also when the journal begins anew.
 func TestPublicationReachesBack(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	s.put(1, 5, "first")
-	first := time.Now()
-	provider := &restarting{Set: s.set}
-	src, err := New(origin+"/rs/", []Set{{Name: "papers", Provider: provider}}, &s.options)
-	must(t, err)
-	out := s.openWatched()
-	head := func(name string) rsxml.Metadata {
-		f, err := os.Open(filepath.Join(s.out, "rs/papers", name))
+	synctest.Test(t, func(t *testing.T) {
+		s := newMemorySite(t)
+		s.put(1, 5, "first")
+		time.Sleep(time.Millisecond) // changes at one time get datetimes that are later
+		first := time.Now()
+		provider := &restarting{Stored: s.set}
+		src, err := New(origin+"/rs/", []Set{{Name: "papers", Provider: provider}}, &s.options)
 		must(t, err)
-		defer f.Close()
-		d := rsxml.NewDecoder(f)
-		h, err := d.Head()
-		must(t, err)
-		return h.Metadata
-	}
-	p, stop := start(t, out, src, PublicationOptions{})
-	await(t, p)
-	stop()
-	out.changed = func() {
-		if at, from := head("resourcelist.xml").At, head("changelist.xml").From; from.After(first) && from.After(at) {
-			t.Errorf("the Change List begins at %v, after the Resource List at %v", from, at)
+		out := s.openWatched()
+		head := func(name string) rsxml.Metadata {
+			f, err := os.Open(filepath.Join(s.out, "rs/papers", name))
+			must(t, err)
+			defer f.Close()
+			d := rsxml.NewDecoder(f)
+			h, err := d.Head()
+			must(t, err)
+			return h.Metadata
 		}
-	}
-	p, _ = start(t, out, src, PublicationOptions{})
-	for round := range 3 {
-		s.put(1, 1, fmt.Sprint("round-", round))
-		stat, err := s.set.Stat(t.Context(), resourcesync.Range{})
-		must(t, err)
-		at := stat.LastModified
-		provider.since.Store(&at)
+		p, stop := start(t, out, src, PublicationOptions{})
 		await(t, p)
-		if text := s.read("rs/papers/resourcelist.xml"); !strings.Contains(text, fmt.Sprint("round-", round)) {
-			t.Errorf("round %d: the Resource List is old", round)
+		stop()
+		out.changed = func() {
+			if at, from := head("resourcelist.xml").At, head("changelist.xml").From; from.After(first) && from.After(at) {
+				t.Errorf("the Change List begins at %v, after the Resource List at %v", from, at)
+			}
 		}
-	}
+		p, _ = start(t, out, src, PublicationOptions{})
+		for round := range 3 {
+			s.put(1, 1, fmt.Sprint("round-", round))
+			stat, err := s.set.Stat(t.Context(), resourcesync.Range{})
+			must(t, err)
+			at := stat.LastModified
+			provider.since.Store(&at)
+			await(t, p)
+			if text := s.read("rs/papers/resourcelist.xml"); !strings.Contains(text, fmt.Sprint("round-", round)) {
+				t.Errorf("round %d: the Resource List is old", round)
+			}
+		}
+	})
 }
 
 // A broken provider fails while an error is set.
 type broken struct {
-	*sqlstore.Set
+	scan.Stored
 	err     atomic.Pointer[error]
 	windows atomic.Pointer[error] // of the journal alone
 }
@@ -280,64 +275,65 @@ func (b *broken) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.S
 	if err := b.err.Load(); err != nil {
 		return resourcesync.Stat{}, *err
 	}
-	return b.Set.Stat(ctx, r)
+	return b.Stored.Stat(ctx, r)
 }
 
 func (b *broken) Windows(ctx context.Context, max int) ([]resourcesync.Interval, error) {
 	if err := b.windows.Load(); err != nil {
 		return nil, *err
 	}
-	return b.Set.Windows(ctx, max)
+	return b.Stored.Windows(ctx, max)
 }
 
 // TestPublicationFailing: a set that fails does not keep another one from being published. The Source
 // Description waits for the Capability Lists that it names.
 func TestPublicationFailing(t *testing.T) {
-	t.Parallel()
-	s, other := newSite(t), newSite(t)
-	s.put(1, 25, "first")
-	other.put(1, 25, "first")
-	failing := &broken{Set: other.set}
-	failed := errors.New("the disk is gone")
-	failing.err.Store(&failed)
-	src, err := New(origin+"/rs/", []Set{{Name: "maps", Provider: failing}, {Name: "papers", Provider: s.set}}, &s.options)
-	must(t, err)
-	out := s.openWatched()
-	p, stop := start(t, out, src, PublicationOptions{Options: Options{Grace: -1}})
-	eventually(t, func() bool { return p.Health(t.Context()) != nil && p.Status().Written > 0 })
-	if health := p.Health(t.Context()); !strings.Contains(health.Error(), `set "maps": the disk is gone`) || p.Status().LastError == "" {
-		t.Errorf("health: %v", health)
-	}
-	if written := out.take(); !slices.Contains(written, "rs/papers/capabilitylist.xml") || slices.Contains(written, ".well-known/resourcesync") {
-		t.Errorf("written: %q", written)
-	}
-	s.put(3, 3, "second")
-	eventually(t, func() bool {
-		return slices.ContainsFunc(out.take(), func(name string) bool { return strings.Contains(name, "papers/changelist") })
-	})
-	failing.err.Store(nil)
-	await(t, p)
-	if health := p.Health(t.Context()); health != nil || p.Status().LastError != "" {
-		t.Errorf("health: %v", health)
-	}
-	s.check(50, 0)
+	synctest.Test(t, func(t *testing.T) {
+		s, other := newMemorySite(t), newMemorySite(t)
+		s.put(1, 25, "first")
+		other.put(1, 25, "first")
+		failing := &broken{Stored: other.set}
+		failed := errors.New("the disk is gone")
+		failing.err.Store(&failed)
+		src, err := New(origin+"/rs/", []Set{{Name: "maps", Provider: failing}, {Name: "papers", Provider: s.set}}, &s.options)
+		must(t, err)
+		out := s.openWatched()
+		p, stop := start(t, out, src, PublicationOptions{Options: Options{Grace: -1}})
+		eventually(t, func() bool { return p.Health(t.Context()) != nil && p.Status().Written > 0 })
+		if health := p.Health(t.Context()); !strings.Contains(health.Error(), `set "maps": the disk is gone`) || p.Status().LastError == "" {
+			t.Errorf("health: %v", health)
+		}
+		if written := out.take(); !slices.Contains(written, "rs/papers/capabilitylist.xml") || slices.Contains(written, ".well-known/resourcesync") {
+			t.Errorf("written: %q", written)
+		}
+		s.put(3, 3, "second")
+		eventually(t, func() bool {
+			return slices.ContainsFunc(out.take(), func(name string) bool { return strings.Contains(name, "papers/changelist") })
+		})
+		failing.err.Store(nil)
+		await(t, p)
+		if health := p.Health(t.Context()); health != nil || p.Status().LastError != "" {
+			t.Errorf("health: %v", health)
+		}
+		s.check(50, 0)
 
-	failing.err.Store(&failed) // it is no reason to remove what is there
-	s.put(4, 4, "third")
-	eventually(t, func() bool { return p.Health(t.Context()) != nil })
-	s.check(50, 0)
+		failing.err.Store(&failed) // it is no reason to remove what is there
+		s.put(4, 4, "third")
+		eventually(t, func() bool { return p.Health(t.Context()) != nil })
+		s.check(50, 0)
 
-	stop() // a session that begins while the journal cannot be read publishes the other sets
-	failing.err.Store(nil)
-	failing.windows.Store(&failed)
-	src, err = New(origin+"/rs/", []Set{{Name: "maps", Provider: failing}, {Name: "papers", Provider: s.set}}, &s.options)
-	must(t, err)
-	p, _ = start(t, out, src, PublicationOptions{Options: Options{Grace: -1}})
-	eventually(t, func() bool { return p.Health(t.Context()) != nil })
-	out.take()
-	s.put(5, 5, "fourth")
-	eventually(t, func() bool {
-		return slices.ContainsFunc(out.take(), func(name string) bool { return strings.Contains(name, "papers/changelist") })
+		stop() // a session that begins while the journal cannot be read publishes the other sets
+		failing.err.Store(nil)
+		failing.windows.Store(&failed)
+		src, err = New(origin+"/rs/", []Set{{Name: "maps", Provider: failing}, {Name: "papers", Provider: s.set}}, &s.options)
+		must(t, err)
+		p, _ = start(t, out, src, PublicationOptions{Options: Options{Grace: -1}})
+		eventually(t, func() bool { return p.Health(t.Context()) != nil })
+		out.take()
+		s.put(5, 5, "fourth")
+		eventually(t, func() bool {
+			return slices.ContainsFunc(out.take(), func(name string) bool { return strings.Contains(name, "papers/changelist") })
+		})
 	})
 }
 
@@ -370,25 +366,26 @@ func eventually(t *testing.T, is func() bool) {
 
 // TestPublicationStandby: of two Publications, one writes, and the other takes over.
 func TestPublicationStandby(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	s.put(1, 5, "first")
-	first, stop := start(t, s.openWatched(), s.source(), PublicationOptions{})
-	await(t, first)
-	other, err := openTree(s.out, nil)
-	must(t, err)
-	defer other.close()
-	second, stopSecond := start(t, other, s.source(), PublicationOptions{})
-	defer stopSecond()
-	time.Sleep(100 * time.Millisecond)
-	if first, second := first.Status(), second.Status(); !first.Publishing || second.Publishing || second.Written > 0 {
-		t.Errorf("the first: %+v, the second: %+v", first, second)
-	}
-	if err := cmp.Or(first.Health(t.Context()), second.Health(t.Context())); err != nil {
-		t.Error(err)
-	}
-	stop()
-	s.put(2, 2, "second")
-	await(t, second)
-	s.checkChanges("text/second")
+	synctest.Test(t, func(t *testing.T) {
+		s := newMemorySite(t)
+		s.put(1, 5, "first")
+		first, stop := start(t, s.openWatched(), s.source(), PublicationOptions{})
+		await(t, first)
+		other, err := openTree(s.out, nil)
+		must(t, err)
+		defer other.close()
+		second, stopSecond := start(t, other, s.source(), PublicationOptions{})
+		defer stopSecond()
+		time.Sleep(100 * time.Millisecond)
+		if first, second := first.Status(), second.Status(); !first.Publishing || second.Publishing || second.Written > 0 {
+			t.Errorf("the first: %+v, the second: %+v", first, second)
+		}
+		if err := cmp.Or(first.Health(t.Context()), second.Health(t.Context())); err != nil {
+			t.Error(err)
+		}
+		stop()
+		s.put(2, 2, "second")
+		await(t, second)
+		s.checkChanges("text/second")
+	})
 }

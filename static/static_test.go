@@ -31,21 +31,27 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// A site is a set in SQLite whose documents are written to a folder.
+// A site is a stored set whose documents are written to a folder.
 type site struct {
 	t       testing.TB
-	store   *sqlstore.Store
-	set     *sqlstore.Set
+	set     scan.Stored
 	out     string
 	options SourceOptions
 	dumps   bool
 }
 
+// newSite returns a site with a set in SQLite.
 func newSite(t testing.TB) *site {
 	t.Helper()
-	s := &site{t: t, out: filepath.Join(t.TempDir(), "out"), options: SourceOptions{Division: Division{PageSize: 10, PackageSize: 500, PackageEvery: time.Millisecond}}}
+	s := newSiteOf(t, nil)
 	s.open(&sqlstore.Options{Window: time.Millisecond}, nil)
 	return s
+}
+
+// newSiteOf returns a site with another set.
+func newSiteOf(t testing.TB, set scan.Stored) *site {
+	t.Helper()
+	return &site{t: t, set: set, out: filepath.Join(t.TempDir(), "out"), options: SourceOptions{Division: Division{PageSize: 10, PackageSize: 500, PackageEvery: time.Millisecond}}}
 }
 
 // open gives the site a new set.
@@ -54,7 +60,6 @@ func (s *site) open(o *sqlstore.Options, of *scan.SetOptions) {
 	store, err := sqlitestore.OpenFile(s.t.Context(), filepath.Join(s.t.TempDir(), "state.db"), o)
 	must(s.t, err)
 	s.t.Cleanup(func() { store.Close() })
-	s.store = store
 	s.set, err = store.Set(s.t.Context(), "set", of)
 	must(s.t, err)
 }
