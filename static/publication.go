@@ -38,7 +38,7 @@ type PublicationOptions struct {
 //
 // Of several Publications to the same place, in different processes, the one that has the lock
 // writes. The others stand by, and one of them continues when it ends. A Publication that was killed
-// leaves files to which every link leads; the next one completes and clears them.
+// leaves no link without a file; the next one completes the files, and removes the others.
 //
 // A set that fails does not keep the others from being written.
 type Publication struct {
@@ -152,7 +152,7 @@ var retries = retry.Policy{First: time.Second, Max: time.Minute}
 // hold takes the lock, and keeps the files up to date until a list is due, ctx ends or the lock is lost.
 func (p *Publication) hold(ctx context.Context, standing *bool) (err error) {
 	w := newWriter(p.out, p.src, p.options.Options)
-	w.session = newSession(p.options.ListEvery)
+	w.session = newSession(p.options.Every, p.options.ListEvery)
 	if err := w.lock(ctx); err != nil {
 		return err
 	}

@@ -200,6 +200,47 @@ func TestPublicationLists(t *testing.T) {
 	})
 }
 
+// TestPublicationKeepsUp: while a long Resource List is written, the Change Lists follow.
+func TestPublicationKeepsUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newMemorySite(t)
+		s.put(1, 55, "first")
+		out := s.openWatched()
+		p, _ := start(t, out, s.source(), PublicationOptions{ListEvery: time.Hour})
+		await(t, p)
+		out.take()
+		pages := 0
+		out.changed = func() {
+			out.mu.Lock()
+			isPage := len(out.written) > 0 && strings.Contains(out.written[len(out.written)-1], "/resourcelist/")
+			out.mu.Unlock()
+			if !isPage {
+				return
+			}
+			time.Sleep(3 * time.Second) // the time that a large page takes
+			if pages++; pages == 1 {
+				s.put(54, 54, "meanwhile")
+			}
+		}
+		s.put(1, 55, "second")
+		time.Sleep(2 * time.Hour)
+		page, change, index := -1, -1, -1
+		for i, name := range out.take() {
+			switch {
+			case page < 0 && strings.Contains(name, "/resourcelist/"):
+				page = i
+			case page >= 0 && change < 0 && strings.Contains(name, "/changelist/"):
+				change = i
+			case index < 0 && strings.HasSuffix(name, "/resourcelist.xml"):
+				index = i
+			}
+		}
+		if page < 0 || change < page || index < change {
+			t.Errorf("a page is file %d, a Change List %d, the index %d", page, change, index)
+		}
+	})
+}
+
 // A restarting provider has a journal that begins anew.
 type restarting struct {
 	scan.Stored
@@ -269,6 +310,14 @@ type broken struct {
 	scan.Stored
 	err     atomic.Pointer[error]
 	windows atomic.Pointer[error] // of the journal alone
+	list    atomic.Pointer[error] // of the resources alone
+}
+
+func (b *broken) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
+	if err := b.list.Load(); err != nil {
+		return func(yield func(resourcesync.Resource, error) bool) { yield(resourcesync.Resource{}, *err) }
+	}
+	return b.Stored.Resources(ctx, r)
 }
 
 func (b *broken) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
@@ -334,6 +383,19 @@ func TestPublicationFailing(t *testing.T) {
 		eventually(t, func() bool {
 			return slices.ContainsFunc(out.take(), func(name string) bool { return strings.Contains(name, "papers/changelist") })
 		})
+
+		failing.windows.Store(nil) // if its Resource List fails, its Change List follows
+		failing.list.Store(&failed)
+		other.put(6, 6, "fifth")
+		time.Sleep(2 * time.Hour) // the list is due
+		out.take()
+		other.put(7, 7, "sixth")
+		eventually(t, func() bool {
+			return slices.ContainsFunc(out.take(), func(name string) bool { return strings.Contains(name, "maps/changelist") })
+		})
+		if p.Health(t.Context()) == nil {
+			t.Error("a Resource List that cannot be read is healthy")
+		}
 	})
 }
 

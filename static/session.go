@@ -12,17 +12,19 @@ import (
 
 // A session is what a Publication knows while it has the lock.
 type session struct {
+	every     time.Duration
 	listEvery time.Duration
 	whole     bool                               // all documents have been put
 	walked    map[string]bool                    // sets all of whose documents have been put
 	windows   map[string][]resourcesync.Interval // whose Change Lists have been put
 	recent    map[string]time.Time               // when the list of recent changes was last put
 	told      time.Time                          // when the progress was last logged
+	kept      time.Time                          // when keepUp last ended
 }
 
-func newSession(listEvery time.Duration) *session {
+func newSession(every, listEvery time.Duration) *session {
 	return &session{
-		listEvery: listEvery, walked: make(map[string]bool),
+		every: every, listEvery: listEvery, walked: make(map[string]bool),
 		windows: make(map[string][]resourcesync.Interval), recent: make(map[string]time.Time),
 	}
 }
@@ -53,6 +55,26 @@ func (*session) survives(ctx context.Context, err error) bool {
 		}
 	}
 	return true
+}
+
+// keepUp puts the Change Lists of all sets, between the pages of a Resource List: a large one can take
+// minutes. A set that has no Resource List yet has no Change List either. What fails here is found
+// when it is the set's turn.
+func (s *session) keepUp(ctx context.Context, w *writer) error {
+	if time.Since(s.kept) < s.every {
+		return nil
+	}
+	for _, st := range w.src.site.Order {
+		if _, found := w.known.Lists[st.Name]; !found || st.Changer == nil || st.Ready(ctx) != nil {
+			continue
+		}
+		v := walk{w, ctx, st}
+		if err := v.changes(); err != nil && !errors.Is(err, errListDue) && !s.survives(ctx, err) {
+			return err
+		}
+	}
+	s.kept = time.Now()
+	return nil
 }
 
 // hasPut reports whether a closed Change List has been put, which then never changes.

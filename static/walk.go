@@ -70,6 +70,7 @@ func (w *writer) walkSet(ctx context.Context, st *document.Set) (err error) {
 	if err := st.Ready(ctx); err != nil {
 		return err
 	}
+	var failed error
 	all := st.Capabilities()
 	light := w.session != nil && w.session.walked[st.Name]
 	if light {
@@ -84,9 +85,15 @@ func (w *writer) walkSet(ctx context.Context, st *document.Set) (err error) {
 				break
 			}
 		}
-		if err != nil {
+		if err != nil && (w.session == nil || !w.session.survives(ctx, err)) {
 			return err
 		}
+		if failed == nil {
+			failed = err // the Change List follows also if the Resource List fails
+		}
+	}
+	if failed != nil {
+		return failed
 	}
 	if !light {
 		w.noteDump(st)
@@ -196,6 +203,11 @@ func (w *walk) resources(kind string) (at time.Time, err error) {
 		if err := w.put(page, partition.FormatRange(r), st.Version, st); err != nil {
 			return at, err
 		}
+		if w.session != nil {
+			if err := w.session.keepUp(w.ctx, w.writer); err != nil {
+				return at, err
+			}
+		}
 	}
 	return p.At, w.put(kind, "", digest(p.At.UnixNano(), p.Cuts), document.PartitionState(p, nil))
 }
@@ -243,45 +255,6 @@ func (w *walk) changes() (err error) {
 		w.session.notedRecent(w.set, w.now)
 	}
 	return w.put(document.KindChangeList, "", digest(windows), &document.State{Windows: windows})
-}
-
-// archive puts an archive, with its pages, and the Change Lists that only the archive of a
-// journal has. An archive of the host has no version, so its documents are always rendered.
-func (w *walk) archive(c resourcesync.Capability) error {
-	if a := w.set.ChangeArchiver; a != nil && c == resourcesync.ChangeListArchive {
-		stat, err := a.StatArchive(w.ctx)
-		if err != nil {
-			return err
-		}
-		windows, err := a.ArchivedWindows(w.ctx, w.src.site.Division.PageSize)
-		if err != nil {
-			return err
-		}
-		for _, iv := range windows {
-			if err := w.put(document.KindChangeWindow, partition.FormatTime(iv.From), closed(iv, stat.Erased), new(document.State)); err != nil {
-				return err
-			}
-		}
-	}
-	t := document.Target{Kind: w.src.site.Routes.Kinds[string(c)], Set: w.set}
-	pages, err := t.ArchivePages(w.ctx)
-	if err != nil {
-		return err
-	}
-	if len(pages) > 1 {
-		for _, p := range pages {
-			if err := w.put(t.Kind.Parts, partition.FormatTime(time.UnixMicro(p.From)), "", new(document.State)); err != nil {
-				return err
-			}
-		}
-	}
-	return w.put(string(c), "", "", new(document.State))
-}
-
-// closed returns the version of the list of a closed interval of a journal, or of an archive
-// from which a change was last erased at a time.
-func closed(iv resourcesync.Interval, erased time.Time) string {
-	return digest("closed", iv, document.Stamp(erased))
 }
 
 // digestIn returns the version of a document that depends on the state st and on values.
