@@ -58,6 +58,9 @@ func (p *publication) openPlace(ctx context.Context, members []*member) (*place,
 	}
 	pl := &place{bucket: members[0].config.common().publishAt}
 	for _, m := range members {
+		if _, ok := m.config.(*upstreamConfig); ok {
+			m.log.Warn("the bucket lists a page that becomes private until its Resource List is brought up to date, and keeps the lists of a set that is hidden", "bucket", pl.bucket.String(), "publish-lists", settings.SpanText(p.site.listEvery))
+		}
 		if m.name != "" {
 			pl.sets = append(pl.sets, m.name)
 		}
