@@ -1,6 +1,7 @@
 package azurebucket
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,12 +119,23 @@ func (b Objects) List(ctx context.Context, prefix string) iter.Seq2[objectstore.
 	}
 }
 
+// An answerError is the error in a response. Its text has one line and no IDs of requests, so that
+// a log can see that an error repeats.
+type answerError struct {
+	text string
+	err  error
+}
+
+func (e *answerError) Error() string { return e.text }
+func (e *answerError) Unwrap() error { return e.err }
+
 // translate gives an error the meaning that objectstore knows.
 func translate(err error) error {
 	response, ok := errors.AsType[*azcore.ResponseError](err)
 	if !ok {
 		return err
 	}
+	err = &answerError{fmt.Sprintf("Azure answered %d %s", response.StatusCode, cmp.Or(response.ErrorCode, http.StatusText(response.StatusCode))), err}
 	switch {
 	case response.StatusCode == http.StatusNotFound && response.ErrorCode != "ContainerNotFound":
 		return fmt.Errorf("%w (%w)", fs.ErrNotExist, err)

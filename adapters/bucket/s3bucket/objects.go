@@ -14,6 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
 
 	"github.com/resourcesync-go/resourcesync/adapters/objectstore"
 )
@@ -153,6 +154,16 @@ func withoutTrailer(o *s3.Options) {
 	o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 }
 
+// An answerError is the error in a response. Its text has no IDs of requests, so that a log can see
+// that an error repeats.
+type answerError struct {
+	text string
+	err  error
+}
+
+func (e *answerError) Error() string { return e.text }
+func (e *answerError) Unwrap() error { return e.err }
+
 // translate gives an error the meaning that objectstore knows.
 func translate(err error) error {
 	response, ok := errors.AsType[interface {
@@ -162,9 +173,15 @@ func translate(err error) error {
 	if !ok {
 		return err
 	}
+	text := fmt.Sprintf("S3 answered %d %s", response.HTTPStatusCode(), http.StatusText(response.HTTPStatusCode()))
+	api, ok := errors.AsType[smithy.APIError](err)
+	if ok && api.ErrorMessage() != "" && !strings.HasSuffix(text, api.ErrorMessage()) {
+		text += ": " + api.ErrorMessage()
+	}
+	err = &answerError{text, err}
 	switch response.HTTPStatusCode() {
 	case http.StatusNotFound:
-		if !strings.Contains(err.Error(), "NoSuchBucket") {
+		if !ok || api.ErrorCode() != "NoSuchBucket" {
 			return fmt.Errorf("%w (%w)", fs.ErrNotExist, err)
 		}
 	case http.StatusPreconditionFailed, http.StatusConflict:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -134,5 +135,29 @@ func TestNoLength(t *testing.T) {
 	}
 	if _, o, err := b.Get(t.Context(), "a.xml"); err == nil || !strings.Contains(err.Error(), "length") {
 		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+// TestAnswers: errors in answers are short, and have the same text each time.
+func TestAnswers(t *testing.T) {
+	n := 0
+	b := objectsAt(t, func(w http.ResponseWriter, r *http.Request) {
+		n++
+		w.Header().Set("x-amz-request-id", fmt.Sprint(n))
+		if r.Method == http.MethodHead {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprintf(w, "<Error><Code>NoSuchBucket</Code><Message>The bucket does not exist</Message><RequestId>%d</RequestId></Error>", n)
+	})
+	for range 2 {
+		if _, err := b.Head(t.Context(), "a"); err == nil || err.Error() != "S3 answered 403 Forbidden" {
+			t.Errorf("head: %v", err)
+		}
+		_, err := b.Put(t.Context(), "a", strings.NewReader(""), 0, objectstore.Header{}, objectstore.Condition{})
+		if err == nil || err.Error() != "S3 answered 404 Not Found: The bucket does not exist" || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("put: %v", err)
+		}
 	}
 }
