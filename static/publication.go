@@ -280,7 +280,7 @@ func (p *Publication) Status() PublicationStatus {
 // It is safe for concurrent use.
 func (p *Publication) Health(context.Context) error {
 	if err := p.failures.Of(work); err != nil {
-		return fmt.Errorf("static: the documents cannot be published: %w", err)
+		return fmt.Errorf("the documents cannot be published: %w", err)
 	}
 	return nil
 }

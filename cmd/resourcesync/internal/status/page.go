@@ -130,6 +130,13 @@ func (s *Status) figures(p *webpage.Page) []figures {
 		}
 		all = append(all, figures{set.Name, text, facts})
 	}
+	for _, place := range s.Published {
+		facts := append([]webpage.Fact{{Name: "State", Value: place.state()}}, numbers("Documents", place.Documents, "Written", place.Written, "Removed", place.Removed)...)
+		if !place.Last.IsZero() {
+			facts = append(facts, webpage.Fact{Name: "Last update", Value: p.Ago(place.Last), Note: timetext.Of(place.Last)})
+		}
+		all = append(all, figures{"Documents in a bucket", place.Bucket + ". The numbers of objects count since the start.", facts})
+	}
 	if h := s.Hub; h != nil {
 		facts := numbers("Waiting", h.Waiting, "Failing", h.Failing, "Expired", h.Expired, "Delivered", h.Deliveries.Delivered,
 			"Not delivered", h.Deliveries.Redirected+h.Deliveries.Refused+h.Deliveries.Failed+h.Deliveries.Unanswered, "Given up", h.Deliveries.GivenUp,

@@ -1,11 +1,14 @@
 package status
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/adapters/oaipmh"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+	"github.com/resourcesync-go/resourcesync/static"
 )
 
 func TestLag(t *testing.T) {
@@ -41,6 +44,27 @@ func TestRepositoryPage(t *testing.T) {
 			if !strings.Contains(string(page), want) {
 				t.Errorf("the page lacks %q", want)
 			}
+		}
+	}
+}
+
+// TestBuckets: page and terminal say what happens to the documents in a bucket.
+func TestBuckets(t *testing.T) {
+	now := time.Now()
+	kept := Place{Bucket: "s3://site", PublicationStatus: static.PublicationStatus{Publishing: true, Documents: 12, Last: now}}
+	failing := Place{Bucket: "s3://other", PublicationStatus: static.PublicationStatus{LastError: "S3 answered 403 Forbidden"}}
+	s := &Status{Published: []Place{kept, failing, {Bucket: "s3://third"}}}
+	page, err := s.Page("example.org", "/", false, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := s.Print(terminal.New(&out), now); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"s3://site", "kept up to date", "s3://other", "failing", "not kept by this process now"} {
+		if !strings.Contains(string(page), want) || !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not on the page, or not in\n%s", want, &out)
 		}
 	}
 }

@@ -57,7 +57,18 @@ type Place struct {
 	static.PublicationStatus
 }
 
-// A setStatus describes a set for operators.
+// state returns what the process does with the bucket, in words.
+func (p *Place) state() string {
+	switch {
+	case p.LastError != "":
+		return "failing"
+	case p.Publishing:
+		return "kept up to date"
+	}
+	return "not kept by this process now"
+}
+
+// A Set describes a set for operators.
 type Set struct {
 	Name       string          `json:"name,omitempty"`
 	Kind       string          `json:"kind,omitempty"` // of a set with a name

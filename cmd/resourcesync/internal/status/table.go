@@ -25,6 +25,9 @@ func (s *Status) Print(to *terminal.Screen, now time.Time) error {
 		p.fact("Certificate", "until "+p.ago(at))
 	}
 	p.documents(s)
+	for _, place := range s.Published {
+		p.fact("Bucket", place.Bucket, place.state(), terminal.Count(place.Documents, "documents"), "last update "+p.ago(place.Last))
+	}
 	p.push(s)
 	if err := to.WriteTable(&p.facts); err != nil {
 		return err
