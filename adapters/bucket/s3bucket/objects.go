@@ -1,6 +1,7 @@
 package s3bucket
 
 import (
+	"cmp"
 	"context"
 	"crypto/md5"
 	"encoding/base64"
@@ -173,10 +174,14 @@ func translate(err error) error {
 	if !ok {
 		return err
 	}
-	text := fmt.Sprintf("S3 answered %d %s", response.HTTPStatusCode(), http.StatusText(response.HTTPStatusCode()))
+	code, message := http.StatusText(response.HTTPStatusCode()), ""
 	api, ok := errors.AsType[smithy.APIError](err)
-	if ok && api.ErrorMessage() != "" && !strings.HasSuffix(text, api.ErrorMessage()) {
-		text += ": " + api.ErrorMessage()
+	if ok {
+		code, message = cmp.Or(api.ErrorCode(), code), api.ErrorMessage()
+	}
+	text := fmt.Sprintf("S3 answered %d %s", response.HTTPStatusCode(), code)
+	if message != "" && message != code {
+		text += ": " + message
 	}
 	err = &answerError{text, err}
 	switch response.HTTPStatusCode() {

@@ -156,7 +156,7 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("head: %v", err)
 		}
 		_, err := b.Put(t.Context(), "a", strings.NewReader(""), 0, objectstore.Header{}, objectstore.Condition{})
-		if err == nil || err.Error() != "S3 answered 404 Not Found: The bucket does not exist" || errors.Is(err, fs.ErrNotExist) {
+		if err == nil || err.Error() != "S3 answered 404 NoSuchBucket: The bucket does not exist" || errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("put: %v", err)
 		}
 	}
