@@ -79,6 +79,9 @@ func (g *group) finish(ctx context.Context, t *task) error {
 		}
 		if isConfirmed || t.Doubt == state.DoubtDeletion { // the answer to the question
 			t.Change.Type, t.again = resourcesync.Deleted, !isConfirmed
+			if isConfirmed && t.Doubt == state.DoubtVersion {
+				t.again, t.later = true, time.Now().Add(time.Since(t.Gone)/2)
+			}
 			return g.delete(ctx, t)
 		}
 	} else {
@@ -262,7 +265,7 @@ func (g *group) record(f *finished) (settled bool, err error) {
 		err = g.state.DeleteResource(uri)
 	}
 	if f.again && err == nil {
-		return false, g.state.Ask(f.Seq, f.Gone)
+		return false, g.state.Ask(f.Seq, f.Gone, f.later)
 	}
 	return true, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/destination/internal/state"
@@ -22,8 +23,9 @@ type task struct {
 	content *fetch.Content
 	unused  error // of the package
 	err     error
-	again   bool  // the next run asks again whether the resource is gone
-	memory  int64 // bytes of the content in memory, at most
+	again   bool      // a later run asks again whether the resource is gone
+	later   time.Time // not before this, or zero
+	memory  int64     // bytes of the content in memory, at most
 }
 
 // discard waits for the download of a task that has been started, and closes its content.

@@ -180,12 +180,12 @@ func (m *Member) isDecided(w *Staged, version, entry *resourcesync.Change) bool 
 // asked is undecided.
 func (s *State) decided(uri string, applied, failed Comparison) (Comparison, error) {
 	result := applied
-	err := s.query("SELECT doubt > 0 AND attempts = 0 FROM pending WHERE uri = ? AND change != 'deleted' AND (gone = 0 OR doubt != ?)", func(row *sqlite.Stmt) error {
+	err := s.query("SELECT doubt > 0 AND attempts = 0 FROM pending WHERE uri = ? AND change != 'deleted' AND "+unsettled, func(row *sqlite.Stmt) error {
 		if result = failed; row.ColumnBool(0) {
 			result = Undecided
 		}
 		return nil
-	}, uri, DoubtDeletion)
+	}, uri)
 	return result, err
 }
 

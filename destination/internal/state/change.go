@@ -269,7 +269,7 @@ func (s *State) doubt(k *knowledge) (bool, error) {
 // askAgain repeats a question before the next run if it has been answered by 404 or 410: the
 // resource may exist again.
 func (s *State) askAgain(k *knowledge) (bool, error) {
-	err := s.exec("UPDATE pending SET seq = (SELECT max(seq) + 1 FROM pending) WHERE seq = ? AND gone > 0", k.row.seq)
+	err := s.exec("UPDATE pending SET seq = (SELECT max(seq) + 1 FROM pending), later = 0 WHERE seq = ? AND gone > 0", k.row.seq)
 	return s.conn.Changes() > 0, err
 }
 

@@ -20,7 +20,7 @@ func (s *State) Delayed(seq int64, failure error, until time.Time) error {
 // LastDelayed returns the latest time, not after a limit, at which a delayed resource can be
 // requested. It is zero if there is none.
 func (s *State) LastDelayed(limit time.Time) (time.Time, error) {
-	n, err := s.int("SELECT coalesce(max(later), 0) FROM pending WHERE later > 0 AND later > ? AND later <= ?", nanos(time.Now()), nanos(limit))
+	n, err := s.int("SELECT coalesce(max(later), 0) FROM pending WHERE later > 0 AND later > ? AND later <= ? AND "+unsettled, nanos(time.Now()), nanos(limit))
 	return fromNanos(n), err
 }
 
@@ -37,7 +37,7 @@ type Delay struct {
 
 // Delays returns up to limit delays, the shortest first.
 func (s *State) Delays(limit int) (all []Delay, err error) {
-	err = s.query("SELECT uri, error, later FROM pending WHERE later > 0 AND later > ? ORDER BY later LIMIT +?", func(row *sqlite.Stmt) error {
+	err = s.query("SELECT uri, error, later FROM pending WHERE later > 0 AND later > ? AND "+unsettled+" ORDER BY later LIMIT +?", func(row *sqlite.Stmt) error {
 		all = append(all, Delay{row.ColumnText(0), row.ColumnText(1), fromNanos(row.ColumnInt64(2))})
 		return nil
 	}, nanos(time.Now()), limit)

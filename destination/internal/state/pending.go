@@ -156,9 +156,10 @@ func (r *row) describes(c *resourcesync.Change) bool {
 	return r.lastmod != 0 && r.lastmod == nanos(c.Resource.LastModified) && (n == r.length || n == unknownLength || r.length == unknownLength)
 }
 
-// row returns the row of the pending change of uri.
+// row returns the row of the pending change of uri. A question that is only asked again later does
+// not delay a new change.
 func (s *State) row(uri string) (r row, ok bool, err error) {
-	err = s.query("SELECT seq, seen, sets, list, change, hashes, datetime, lastmod, length, later, doubt FROM pending WHERE uri = ?", func(c *sqlite.Stmt) error {
+	err = s.query("SELECT seq, seen, sets, list, change, hashes, datetime, lastmod, length, iif("+unsettled+", later, 0), doubt FROM pending WHERE uri = ?", func(c *sqlite.Stmt) error {
 		r = row{c.ColumnInt64(0), c.ColumnInt64(1), c.ColumnText(2), c.ColumnText(3), c.ColumnText(4), c.ColumnText(5), c.ColumnInt64(6), c.ColumnInt64(7), c.ColumnInt64(8), c.ColumnInt64(9), Doubt(c.ColumnInt64(10))}
 		ok = true
 		return nil

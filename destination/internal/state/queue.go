@@ -74,10 +74,14 @@ func (s *State) HasPending(set, prefix string) (bool, error) {
 	return n > 0, err
 }
 
+// unsettled is the condition of a pending change that is not only asked again, after an answer of
+// 404 or 410 that has settled it.
+const unsettled = "(gone = 0 OR error != '')"
+
 // PendingCount returns the number of pending changes, without deleted resources that are only asked
 // again.
 func (s *State) PendingCount() (int64, error) {
-	return s.int("SELECT count(*) FROM pending WHERE gone = 0 OR doubt != ?", DoubtDeletion)
+	return s.int("SELECT count(*) FROM pending WHERE " + unsettled)
 }
 
 // Failed records that a change could not be applied. It stays pending, behind all others, so
@@ -93,9 +97,9 @@ func (s *State) Reask(seq int64) error {
 	return s.exec("UPDATE pending SET lastmod = 0, length = ?, hashes = '' WHERE seq = ?", int64(unknownLength), seq)
 }
 
-// Ask records that a question has deleted a resource, and that the next runs ask again.
-func (s *State) Ask(seq int64, gone time.Time) error {
-	return s.exec("UPDATE pending SET attempts = 0, error = '', package = 0, later = 0, gone = ? WHERE seq = ?", nanos(gone), seq)
+// Ask records that a question has deleted a resource, and that runs ask again, not before later.
+func (s *State) Ask(seq int64, gone, later time.Time) error {
+	return s.exec("UPDATE pending SET attempts = 0, error = '', package = 0, later = ?, gone = ? WHERE seq = ?", nanos(later), nanos(gone), seq)
 }
 
 // Done removes pending changes.

@@ -188,7 +188,7 @@ func workload(t *testing.T, s *State) {
 	must(err)
 	must(s.Failed(pending.seq, fetch.ErrDown, time.Time{}))
 	must(s.Reask(pending.seq))
-	must(s.Ask(pending.seq, now))
+	must(s.Ask(pending.seq, now, time.Time{}))
 	must(s.Delayed(pending.seq, fetch.ErrDown, now))
 	_, err = s.LastDelayed(now)
 	must(err)
