@@ -30,7 +30,7 @@ func build(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	screen := terminal.New(stderr)
-	log := newLogger(screen, c.site.logFormat)
+	log := terminal.NewLogger(screen, c.site.logFormat)
 	st, err := openState(ctx, c.site, log)
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ func newBuild() (*buildConfig, *settings.Catalog) {
 	c := new(settings.Catalog)
 	c.Take(b.site.catalog, "folder")
 	c.Add(
-		settings.Setting{Name: "out", Value: settings.Text(&b.out), Need: "the folder or bucket for the documents", Example: "/var/www/html", Offer: completion.Values{Folders: true},
+		settings.Setting{Name: "out", Value: settings.Text(&b.out), Need: "the folder or bucket for the documents", Example: "/var/www/html", Offer: completion.Folders,
 			Text: `The folder for the documents: the root of the site. It is created if it does not exist, but not
 				the folders above it. Or a bucket, or a part of one, as s3://NAME/PREFIX, gs://NAME or azblob://NAME.`},
 		settings.Setting{Name: "gzip", Value: settings.Bool(&b.gzip),

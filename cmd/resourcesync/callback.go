@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/server"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
@@ -38,25 +37,5 @@ func (s *callbackSettings) serve(ctx context.Context, callback http.Handler, log
 	if err != nil {
 		return settings.Errorf("--callback-listen: %w", err)
 	}
-	return serveWhile(ctx, &server.Server{Listener: listener, Handler: callback}, log, use)
-}
-
-// serveWhile runs a server while use runs. The context of use ends when the server fails.
-func serveWhile(ctx context.Context, s *server.Server, log *slog.Logger, use func(context.Context) error) error {
-	using, end := context.WithCancel(ctx)
-	defer end()
-	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var failed error
-	var running sync.WaitGroup
-	running.Go(func() {
-		failed = s.Run(serving, log)
-		end()
-	})
-	err := use(using)
-	stop()
-	running.Wait()
-	if err == nil {
-		err = failed
-	}
-	return err
+	return (&server.Server{Listener: listener, Handler: callback}).RunWhile(ctx, log, use)
 }

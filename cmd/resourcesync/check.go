@@ -137,7 +137,7 @@ func checkSource(ctx context.Context, args []string, stdout, stderr io.Writer) e
 		return err
 	}
 	screen := terminal.New(stderr)
-	report, err := c.run(ctx, newLogger(screen, "text"), c.options(func(p check.Progress) {
+	report, err := c.run(ctx, terminal.NewLogger(screen, "text"), c.options(func(p check.Progress) {
 		screen.Status(fmt.Sprintf("Checking: %s documents, %s entries, %s resources, %s", humanize.Comma(p.Documents), humanize.Comma(p.Entries), humanize.Comma(p.Resources), p.Current))
 	}))
 	screen.Status("")

@@ -23,7 +23,6 @@ type command struct {
 
 // commands returns all commands in the order of the help.
 func commands() []command {
-	folder := completion.Values{Folders: true}
 	of := func(declare func(c *settings.Catalog)) func() *settings.Catalog {
 		return func() *settings.Catalog {
 			c := new(settings.Catalog)
@@ -45,13 +44,13 @@ func commands() []command {
 		all = append(all, command{k.command, publisher(k.command), catalog, args})
 	}
 	return append(all, []command{
-		{"run", runSets, ofRun, ofFiles},
-		{"check-config", checkConfigFile, ofRun, ofFiles},
-		{"build", build, func() *settings.Catalog { _, c := newBuild(); return c }, folder},
-		{"confirm-deletions", confirmDeletions, of(declareConfirm), folder},
+		{"run", runSets, ofRun, completion.Files},
+		{"check-config", checkConfigFile, ofRun, completion.Files},
+		{"build", build, func() *settings.Catalog { _, c := newBuild(); return c }, completion.Folders},
+		{"confirm-deletions", confirmDeletions, of(declareConfirm), completion.Folders},
 		{"status", showStatus, of(new(queryConfig).declare), completion.Values{}},
-		{"mirror", mirrorSource, of(new(mirrorConfig).declare), folder},
-		{"check", checkSource, of(new(checkConfig).declare), ofFiles},
+		{"mirror", mirrorSource, of(new(mirrorConfig).declare), completion.Folders},
+		{"check", checkSource, of(new(checkConfig).declare), completion.Files},
 		{"triggers", triggers, of(new(triggersConfig).declare), completion.Values{}},
 		{"completion", printCompletion, nil, completion.Values{Words: completion.Shells()}},
 		{"man", printManual, nil, completion.Values{}},

@@ -118,7 +118,7 @@ func publish(ctx context.Context, c *siteConfig, load func() (*siteConfig, error
 		defer atStatus.Close()
 	}
 	screen := terminal.New(stderr)
-	log := newLogger(screen, c.logFormat)
+	log := terminal.NewLogger(screen, c.logFormat)
 	st, err := openState(ctx, c, log)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -250,16 +250,4 @@ func (c *siteConfig) scheme() string {
 
 func (c *siteConfig) errAllAddresses(port string) error {
 	return settings.Errorf("--listen %s accepts connections at all addresses; give the public one, as in --base-url %s://files.example.org:%s/", c.listen, c.scheme(), port)
-}
-
-// newLogger returns a logger for people on a terminal, and otherwise one for programs,
-// in a format.
-func newLogger(s *terminal.Screen, format string) *slog.Logger {
-	switch {
-	case format == "json":
-		return slog.New(slog.NewJSONHandler(s, nil))
-	case s.Control:
-		return slog.New(s.LogHandler())
-	}
-	return slog.New(slog.NewTextHandler(s, nil))
 }

@@ -41,7 +41,7 @@ type folderConfig struct {
 }
 
 func (f *folderConfig) declare(c *settings.Catalog) {
-	c.Add(settings.Setting{Name: "folder", Value: settings.Text(&f.folder), Argument: true, Offer: completion.Values{Folders: true}, Need: "the folder whose files are to be published", Example: "/srv/files"})
+	c.Add(settings.Setting{Name: "folder", Value: settings.Text(&f.folder), Argument: true, Offer: completion.Folders, Need: "the folder whose files are to be published", Example: "/srv/files"})
 	c.Add(
 		settings.Setting{Name: "hash", Value: settings.Text(&f.hash), Default: "sha-256", Offer: completion.Values{Words: []string{"sha-256", "md5", "md5,sha-256", "none"}},
 			Text: `The checksums to publish for each file: md5, sha-256, md5,sha-256 or none. With none, the first
@@ -61,7 +61,7 @@ func (f *folderConfig) declare(c *settings.Catalog) {
 				offered in a Change Dump, and each has its own URL (Memento), even after the file has been
 				deleted. Change Lists link to them if this is at least as long as --retain and --archive. 0 keeps
 				none.`},
-		settings.Setting{Name: "versions", Value: settings.Text(&f.versions), Without: "a folder beside the state, named after it", Group: settings.Dumps, Offer: completion.Values{Folders: true},
+		settings.Setting{Name: "versions", Value: settings.Text(&f.versions), Without: "a folder beside the state, named after it", Group: settings.Dumps, Offer: completion.Folders,
 			Text: `The folder for the copies of --keep-versions, and for nothing else. It is required if the state is
 				in a database; all servers of the site share it.`},
 	)

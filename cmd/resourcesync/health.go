@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -74,19 +73,6 @@ func isFreshGet(w http.ResponseWriter, r *http.Request) bool {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	return reqbody.Get(w, r)
-}
-
-// serveReady answers 503 until all sets can be shown, after their first scans.
-func (p *publication) serveReady(w http.ResponseWriter, r *http.Request) {
-	if !isFreshGet(w, r) {
-		return
-	}
-	if slices.ContainsFunc(p.members, func(m *member) bool { return !m.isReady.Load() }) {
-		w.WriteHeader(http.StatusServiceUnavailable)
-		io.WriteString(w, "not ready; the first scan has not ended\n")
-		return
-	}
-	io.WriteString(w, "ok\n")
 }
 
 // errDamaged is an error that healthz names. Its text is public, so it names no file.

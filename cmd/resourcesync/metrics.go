@@ -5,7 +5,6 @@ import (
 
 	client "github.com/prometheus/client_golang/prometheus"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/bucketurl"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/disk"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
@@ -46,13 +45,4 @@ func (p *publication) disks() (all []disk.Place) {
 		}
 	}
 	return all
-}
-
-// disks returns the places of the state and of the copy. A copy in a bucket has no
-// disk.
-func (m *mirroring) disks() []disk.Place {
-	if bucketurl.Is(m.folder) {
-		return []disk.Place{{Of: "state", Path: m.state}}
-	}
-	return []disk.Place{{Of: "state", Path: m.folder}, {Of: "copy", Path: m.folder}}
 }

@@ -30,7 +30,7 @@ func mirrorSource(ctx context.Context, args []string, stdout, stderr io.Writer) 
 		return err
 	}
 	screen := terminal.New(stderr)
-	log := newLogger(screen, c.logFormat)
+	log := terminal.NewLogger(screen, c.logFormat)
 	var atStatus net.Listener
 	if c.status != "" {
 		if atStatus, err = listenStatus(c.status); err != nil {
@@ -220,7 +220,7 @@ func (c *mirrorConfig) warn(screen *terminal.Screen, count int64, first []destin
 	if count == 0 {
 		return
 	}
-	log := newLogger(screen, c.logFormat)
+	log := terminal.NewLogger(screen, c.logFormat)
 	for _, d := range first {
 		log.Warn("the Source deviates from the specification", "document", d.Document, "line", d.Line, "column", d.Column, "rule", d.Rule, "section", d.Section)
 	}
@@ -243,7 +243,7 @@ func (p *mirrorProgress) report(now destination.Progress) {
 			humanize.Comma(now.Done), humanize.Comma(now.Done+max(now.Pending, 0)), terminal.Bytes(now.Bytes), humanize.Comma(now.Listed)))
 		return
 	}
-	if time.Since(p.logged) >= logEvery {
+	if time.Since(p.logged) >= terminal.LogEvery {
 		p.logged = time.Now()
 		p.log.Info("copying", "entries_read", now.Listed, "done", now.Done, "to_do", max(now.Pending, 0), "bytes_received", now.Bytes)
 	}

@@ -68,7 +68,7 @@ func (m *mirrorConfig) declare(c *settings.Catalog) {
 				damaged state is put aside.`},
 		settings.Setting{Name: "replace", Value: settings.Bool(&m.replace), Group: settings.State,
 			Text: "With --rebuild, replace files in the places of resources whose contents differ."},
-		settings.Setting{Name: "state-folder", Value: settings.Text(&m.state), Without: "none; the state of a copy in a folder is in that folder", Group: settings.State, Offer: completion.Values{Folders: true},
+		settings.Setting{Name: "state-folder", Value: settings.Text(&m.state), Without: "none; the state of a copy in a folder is in that folder", Group: settings.State, Offer: completion.Folders,
 			Text: "The folder of this computer with the state of a copy in a bucket."},
 		settings.Setting{Name: "status", Value: settings.Text(&m.status),
 			Text: `An address and port with a status page for operators, such as 127.0.0.1:8082, with --follow or

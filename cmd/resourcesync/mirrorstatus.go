@@ -25,7 +25,7 @@ func (m *mirroring) withStatus(ctx context.Context, listener net.Listener, run f
 		return errors.Join(all...)
 	}})
 	server, _ := newOperators(listener, m.mirrorConfig.status, m.log, mux)
-	return serveWhile(ctx, server, m.log, run)
+	return server.RunWhile(ctx, m.log, run)
 }
 
 func (m *mirroring) statusNow(context.Context) (any, status.Health, func() ([]byte, error)) {
@@ -59,4 +59,13 @@ func (c *mirrorConfig) release() string {
 		words = append(words, "--state-folder", settings.ShellWord(c.state))
 	}
 	return strings.Join(append(words, "--max-delete", "100%"), " ")
+}
+
+// disks returns the places of the state and of the copy. A copy in a bucket has no
+// disk.
+func (m *mirroring) disks() []disk.Place {
+	if bucketurl.Is(m.folder) {
+		return []disk.Place{{Of: "state", Path: m.state}}
+	}
+	return []disk.Place{{Of: "state", Path: m.folder}, {Of: "copy", Path: m.folder}}
 }

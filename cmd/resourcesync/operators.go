@@ -23,6 +23,9 @@ import (
 // statusTimeout is the default time-out of a scrape in Prometheus.
 const statusTimeout = 10 * time.Second
 
+// defaultStatus is the address that documents give to --status.
+const defaultStatus = "127.0.0.1:8081"
+
 // A statusFunc returns a status for JSON, whether it has problems, and a function that returns
 // its page.
 type statusFunc func(ctx context.Context) (any, status.Health, func() ([]byte, error))

@@ -11,14 +11,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
-const (
-	// logEvery is the interval of progress lines in the log, without a terminal.
-	logEvery = time.Minute
-
-	// estimateAfter is the duration of a scan after which the remaining time is
-	// estimated.
-	estimateAfter = 5 * time.Second
-)
+// estimateAfter is the duration of a scan after which the remaining time is estimated.
+const estimateAfter = 5 * time.Second
 
 // A firstScan reports the progress of the first scan of a process: on a terminal
 // continuously, otherwise once a minute in the log.
@@ -44,7 +38,7 @@ func (f *firstScan) report(now scan.FirstScan) {
 	if f.logged.IsZero() {
 		f.logged = now.Began
 	}
-	if time.Since(f.logged) < logEvery {
+	if time.Since(f.logged) < terminal.LogEvery {
 		return
 	}
 	f.logged = time.Now()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -67,19 +68,6 @@ func newPublication(ctx context.Context, of *daemon, c *siteConfig, before *publ
 	}
 	p.handler = p.withOwn(site)
 	return p, p.openPlaces(ctx)
-}
-
-// reserve tells the members which URL paths documents or other members have.
-func (p *publication) reserve() {
-	paths := p.reserved()
-	for _, m := range p.members {
-		if m.content.handler != nil {
-			paths = append(paths, m.base.Path)
-		}
-	}
-	for _, m := range p.members { // nothing is reserved for the whole of a set
-		m.reserve(slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return strings.HasPrefix(m.base.Path, path) }))
-	}
 }
 
 func (p *publication) newSource() (err error) {
@@ -273,4 +261,33 @@ func (p *publication) health(ctx context.Context) error {
 		err = errors.Join(err, fmt.Errorf("%w: stop serve, then restore a copy of %s, or delete it and the files beside it whose names begin with its name; serve then reads all files again, and the listed changes and the subscriptions are lost", errDamaged, p.state.place))
 	}
 	return err
+}
+
+// serveReady answers 503 until all sets can be shown, after their first scans.
+func (p *publication) serveReady(w http.ResponseWriter, r *http.Request) {
+	if !isFreshGet(w, r) {
+		return
+	}
+	if slices.ContainsFunc(p.members, func(m *member) bool { return !m.isReady.Load() }) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		io.WriteString(w, "not ready; the first scan has not ended\n")
+		return
+	}
+	io.WriteString(w, "ok\n")
+}
+
+// leaveTopics ends the subscriptions to topics that the site had at another base URL, and
+// notifies the subscribers. Subscriptions to removed sets end with their leases: earlier
+// changes may still have to be delivered, and the set may come back.
+func (p *publication) leaveTopics(ctx context.Context) error {
+	var left []string
+	for sub, err := range p.source.Hub().Subscriptions(ctx) {
+		if err != nil {
+			return err
+		}
+		if !strings.HasPrefix(sub.Topic, p.documents.String()) && !slices.Contains(left, sub.Topic) {
+			left = append(left, sub.Topic)
+		}
+	}
+	return p.source.Hub().Withdraw(ctx, "the site has moved: subscribe to the topics that it has now", left...)
 }

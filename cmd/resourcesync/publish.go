@@ -10,7 +10,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/bucketurl"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
-	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/static"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
@@ -98,17 +97,6 @@ func (p *publication) documentsOf(members []*member) (*static.Source, error) {
 		})
 	}
 	return static.New(p.documents.String(), sets, o)
-}
-
-// hubs returns the URIs of the hubs of a set.
-func (c *siteConfig) hubs(set rshttp.Set) (uris []string) {
-	if uri, _ := c.ownHubOptions(); uri != "" {
-		uris = append(uris, uri)
-	}
-	for _, h := range set.RemoteHubs {
-		uris = append(uris, h.URI)
-	}
-	return uris
 }
 
 func (p *publication) closePlaces() {

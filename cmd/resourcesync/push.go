@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"net/netip"
 	"net/url"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
@@ -157,18 +157,13 @@ func (c *siteConfig) ownHubOptions() (uri string, o *hub.Options) {
 	}
 }
 
-// leaveTopics ends the subscriptions to topics that the site had at another base URL, and
-// notifies the subscribers. Subscriptions to removed sets end with their leases: earlier
-// changes may still have to be delivered, and the set may come back.
-func (p *publication) leaveTopics(ctx context.Context) error {
-	var left []string
-	for sub, err := range p.source.Hub().Subscriptions(ctx) {
-		if err != nil {
-			return err
-		}
-		if !strings.HasPrefix(sub.Topic, p.documents.String()) && !slices.Contains(left, sub.Topic) {
-			left = append(left, sub.Topic)
-		}
+// hubs returns the URIs of the hubs of a set.
+func (c *siteConfig) hubs(set rshttp.Set) (uris []string) {
+	if uri, _ := c.ownHubOptions(); uri != "" {
+		uris = append(uris, uri)
 	}
-	return p.source.Hub().Withdraw(ctx, "the site has moved: subscribe to the topics that it has now", left...)
+	for _, h := range set.RemoteHubs {
+		uris = append(uris, h.URI)
+	}
+	return uris
 }

@@ -18,9 +18,6 @@ import (
 )
 
 const (
-	// defaultStatus is the address that documents give to --status.
-	defaultStatus = "127.0.0.1:8081"
-
 	// queryTimeout is longer than statusTimeout, which bounds the response.
 	queryTimeout = statusTimeout + 5*time.Second
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
@@ -41,7 +42,7 @@ func declareRun(c *settings.Catalog, s *siteConfig, set *setSettings) {
 
 func newRun() (*runConfig, *settings.Catalog) {
 	r, c := new(runConfig), new(settings.Catalog)
-	c.Add(settings.Setting{Name: "config", Value: settings.Text(&r.path), Offer: ofFiles, Need: "the configuration file", Example: "/etc/resourcesync/site.yaml",
+	c.Add(settings.Setting{Name: "config", Value: settings.Text(&r.path), Offer: completion.Files, Need: "the configuration file", Example: "/etc/resourcesync/site.yaml",
 		Text: "The configuration file, in place of the argument."})
 	declareRun(c, new(siteConfig), new(setSettings))
 	return r, c

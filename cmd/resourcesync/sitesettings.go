@@ -5,9 +5,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
-// ofFiles are the values of settings that name a file.
-var ofFiles = completion.Values{Files: true}
-
 // declare adds the settings of the site. Settings without a group are for a first use.
 func (s *siteConfig) declare(c *settings.Catalog) {
 	c.Add(
@@ -26,10 +23,10 @@ func (s *siteConfig) declare(c *settings.Catalog) {
 			Text: `The header in which a proxy in front states the address of the client, such as X-Forwarded-For;
 				the last address in it counts. It identifies clients for limits on packages and on the hub, and in
 				the access log. Use it only behind a proxy that sets the header, because clients can set it too.`},
-		settings.Setting{Name: "tls-cert", Value: settings.Text(&s.tlsCert), Without: "none, for http", Group: settings.Address, Offer: ofFiles, Restart: true,
+		settings.Setting{Name: "tls-cert", Value: settings.Text(&s.tlsCert), Without: "none, for http", Group: settings.Address, Offer: completion.Files, Restart: true,
 			Text: `The file with the certificate chain (PEM), for https. It is read again when it changes. From 30
 				days before it expires, the log warns.`},
-		settings.Setting{Name: "tls-key", Value: settings.Text(&s.tlsKey), Group: settings.Address, Offer: ofFiles, Restart: true,
+		settings.Setting{Name: "tls-key", Value: settings.Text(&s.tlsKey), Group: settings.Address, Offer: completion.Files, Restart: true,
 			Text: "The file with the private key of --tls-cert."},
 		settings.Setting{Name: "status", Value: settings.Text(&s.status), Restart: true,
 			Text: `A second address and port with a status page for operators, as HTML for browsers and as JSON for
@@ -37,7 +34,7 @@ func (s *siteConfig) declare(c *settings.Catalog) {
 				harvesters. It also serves /metrics for Prometheus. Restrict it to this computer or your own
 				network.`},
 	)
-	c.AddSecret(settings.Setting{Name: "state", Value: settings.Text(&s.state), Without: "a file in the cache folder of the user", Show: settings.WithoutPassword, Offer: ofFiles, Restart: true,
+	c.AddSecret(settings.Setting{Name: "state", Value: settings.Text(&s.state), Without: "a file in the cache folder of the user", Show: settings.WithoutPassword, Offer: completion.Files, Restart: true,
 		Text: `Where to keep checksums, changes and subscriptions across restarts: a file outside of published
 			folders, or a database of PostgreSQL as in postgres://user@host/database, which several servers of
 			the site can share.`})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
@@ -29,7 +30,7 @@ type tableConfig struct {
 
 func (t *tableConfig) declare(c *settings.Catalog) {
 	t.tableSettings.declare(c)
-	c.Add(settings.Setting{Name: "witness", Value: settings.Text(&t.witness), Group: settings.State, Offer: ofFiles,
+	c.Add(settings.Setting{Name: "witness", Value: settings.Text(&t.witness), Group: settings.State, Offer: completion.Files,
 		Text: `A file outside of the database with the time of the newest published change. By it, a database
 			that was restored while the program was stopped is recognized, and a replica of PostgreSQL that
 			has lost nothing is not taken for one. It is created if it does not exist. Only for tables with

@@ -22,7 +22,7 @@ type tableSettings struct {
 
 func (s *tableSettings) declare(c *settings.Catalog) {
 	t := &s.table
-	c.AddSecret(settings.Setting{Name: "db", Value: settings.Text(&s.db), Need: "the database with the table", Example: "postgres://user@host/database", Show: settings.WithoutPassword, Offer: ofFiles,
+	c.AddSecret(settings.Setting{Name: "db", Value: settings.Text(&s.db), Need: "the database with the table", Example: "postgres://user@host/database", Show: settings.WithoutPassword, Offer: completion.Files,
 		Text: `The database: an SQLite file, postgres://user@host/database, or mysql://user@host/database for
 			MariaDB and MySQL, with ?socket=PATH for a socket. The user needs SELECT on the table. With
 			triggers in MariaDB or MySQL, the user also needs TRIGGER on the table, and SELECT and DELETE on

@@ -33,6 +33,9 @@ type Values struct {
 	Folders bool
 }
 
+// Files and Folders are the values of settings that name one.
+var Files, Folders = Values{Files: true}, Values{Folders: true}
+
 // shells writes scripts, by the name of the shell.
 var shells = map[string]func(w io.Writer, program string, commands []Command) error{
 	"bash": bash,

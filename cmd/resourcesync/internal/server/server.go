@@ -13,6 +13,7 @@ import (
 	"net/netip"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
@@ -84,6 +85,26 @@ func (s *Server) Run(ctx context.Context, log *slog.Logger) error {
 		server.Close()
 	}
 	return nil
+}
+
+// RunWhile serves while use runs. The context of use ends when the server fails.
+func (s *Server) RunWhile(ctx context.Context, log *slog.Logger, use func(context.Context) error) error {
+	using, end := context.WithCancel(ctx)
+	defer end()
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var failed error
+	var running sync.WaitGroup
+	running.Go(func() {
+		failed = s.Run(serving, log)
+		end()
+	})
+	err := use(using)
+	stop()
+	running.Wait()
+	if err == nil {
+		err = failed
+	}
+	return err
 }
 
 // chunkSize is the number of bytes that each write deadline covers.

@@ -74,3 +74,18 @@ func (h *logHandler) level(level slog.Level) string {
 	text := level.String()
 	return h.screen.Paint(style, text) + "     "[min(len(text), 5):]
 }
+
+// NewLogger returns a logger for people on a terminal, and otherwise one for programs,
+// in a format.
+func NewLogger(s *Screen, format string) *slog.Logger {
+	switch {
+	case format == "json":
+		return slog.New(slog.NewJSONHandler(s, nil))
+	case s.Control:
+		return slog.New(s.LogHandler())
+	}
+	return slog.New(slog.NewTextHandler(s, nil))
+}
+
+// LogEvery is the interval of progress lines in the log, without a terminal.
+const LogEvery = time.Minute
