@@ -12,6 +12,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/check"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/requests"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/verdict"
@@ -21,8 +22,8 @@ import (
 type checkConfig struct {
 	target string
 
-	requestSettings
-	callbackSettings
+	requests.Settings
+	requests.Callback
 	all         bool
 	force       string
 	format      string
@@ -34,8 +35,8 @@ type checkConfig struct {
 }
 
 func (k *checkConfig) declare(c *settings.Catalog) {
-	k.requestSettings.declare(c)
-	k.callbackSettings.declare(c)
+	k.Settings.Declare(c)
+	k.Callback.Declare(c)
 	c.Add(
 		settings.Setting{Name: "all", Value: settings.Bool(&k.all),
 			Text: "Compare all resources and all packages with their entries, not only a sample."},
@@ -82,7 +83,7 @@ func (k *checkConfig) check() error {
 	f.If(k.sample < 0, "sample", "give the number of resources, or 0 for none")
 	f.If(k.maxResource < 1, "max-resource", "give a size of at least a byte, such as 4GiB")
 	f.If(k.pause < 0, "pause", "give a time such as 5s, or 0 to read nothing twice")
-	f.Add(checkSourceURL(k.target), k.requestSettings.check(), k.callbackSettings.check())
+	f.Add(requests.CheckURL(k.target), k.Settings.Check(), k.Callback.Check())
 	return f.Err()
 }
 
@@ -98,8 +99,8 @@ func textsOf[T ~string](all []T) []string {
 // options returns the options of the check.
 func (c *checkConfig) options(progress func(check.Progress)) *check.Options {
 	o := &check.Options{
-		Sample: c.sample, All: c.all, Pause: c.pause, Rate: c.rate, Concurrency: c.concurrency,
-		Allow: c.addresses, MaxContent: c.maxResource, IgnoreRobots: c.ignoreRobots, Progress: progress,
+		Sample: c.sample, All: c.all, Pause: c.pause, Rate: c.Rate, Concurrency: c.Concurrency,
+		Allow: c.Addresses, MaxContent: c.maxResource, IgnoreRobots: c.IgnoreRobots, Progress: progress,
 		Harm: check.Harm(c.harm), Force: check.Force(c.force), Ignore: c.ignore,
 	}
 	if o.Sample == 0 {
@@ -117,13 +118,13 @@ const couldNotCheck = 2
 
 // run checks the target, with a callback if its flags are given.
 func (c *checkConfig) run(ctx context.Context, log *slog.Logger, o *check.Options) (report *check.Report, err error) {
-	if c.callbackListen == "" {
+	if c.CallbackListen == "" {
 		return check.Check(ctx, c.target, o)
 	}
-	if o.Callback, err = check.NewCallback(c.callbackURL); err != nil {
+	if o.Callback, err = check.NewCallback(c.CallbackURL); err != nil {
 		return nil, fmt.Errorf("--callback-url: %w", err)
 	}
-	err = c.serve(ctx, o.Callback, log, func(ctx context.Context) (err error) {
+	err = c.Serve(ctx, o.Callback, log, func(ctx context.Context) (err error) {
 		report, err = check.Check(ctx, c.target, o)
 		return err
 	})

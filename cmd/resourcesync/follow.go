@@ -15,12 +15,12 @@ func (m *mirroring) runFollow(ctx context.Context) error {
 			m.log.Warn("the copy is not up to date", "error", err)
 		}
 	}}
-	if m.callbackListen == "" {
+	if m.CallbackListen == "" {
 		return m.Follow(ctx, o)
 	}
 	var err error
-	if o.Callback, err = destination.NewCallback(m.callbackURL); err != nil {
+	if o.Callback, err = destination.NewCallback(m.CallbackURL); err != nil {
 		return settings.Errorf("--callback-url: %w", err)
 	}
-	return m.callbackSettings.serve(ctx, o.Callback, m.log, func(ctx context.Context) error { return m.Follow(ctx, o) })
+	return m.Callback.Serve(ctx, o.Callback, m.log, func(ctx context.Context) error { return m.Follow(ctx, o) })
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/requests"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/destination"
 	"github.com/resourcesync-go/resourcesync/internal/copyname"
@@ -17,9 +18,9 @@ type mirrorConfig struct {
 	source, folder string // folder may be the URL of a bucket
 	state          string // the folder of the state of a copy in a bucket
 
-	requestSettings
-	copyLimits
-	callbackSettings
+	requests.Settings
+	requests.CopyLimits
+	requests.Callback
 	audit, json, follow     bool
 	moved, rebuild, replace bool
 	maxDelete               float64
@@ -30,9 +31,9 @@ type mirrorConfig struct {
 }
 
 func (m *mirrorConfig) declare(c *settings.Catalog) {
-	m.requestSettings.declare(c)
-	m.copyLimits.declare(c)
-	m.callbackSettings.declare(c)
+	m.Settings.Declare(c)
+	m.CopyLimits.Declare(c)
+	m.Callback.Declare(c)
 	c.Add(
 		settings.Setting{Name: "audit", Value: settings.Bool(&m.audit),
 			Text: `Compare the copy with the Source and with the contents received, and change nothing. The next run
@@ -104,11 +105,11 @@ func (m *mirrorConfig) check() error {
 	f.If(m.rebuild && (m.audit || m.every > 0 || m.follow), "rebuild", "excludes --audit, --every and --follow")
 	f.If(m.replace && !m.rebuild, "replace", "needs --rebuild")
 	f.If(m.status != "" && !m.follow && m.every == 0, "status", "needs --follow or --every, because a run that ends at once has no status; its output and exit status say what it did")
-	f.If(m.callbackListen != "" && !m.follow, "callback-listen", "needs --follow")
-	f.If(m.callbackURL != "" && !m.follow, "callback-url", "needs --follow")
+	f.If(m.CallbackListen != "" && !m.follow, "callback-listen", "needs --follow")
+	f.If(m.CallbackURL != "" && !m.follow, "callback-url", "needs --follow")
 	f.If(m.name != "" && !copyname.Valid(m.name), "name", "give %s", copyname.Rule)
-	f.If(m.only != "" && checkSourceURL(m.only) != nil, "only", "give the URL of a list, such as https://example.org/resourcelist.xml")
-	f.Add(checkSourceURL(m.source), m.requestSettings.check(), m.callbackSettings.check(), m.checkState())
+	f.If(m.only != "" && requests.CheckURL(m.only) != nil, "only", "give the URL of a list, such as https://example.org/resourcelist.xml")
+	f.Add(requests.CheckURL(m.source), m.Settings.Check(), m.Callback.Check(), m.checkState())
 	return f.Err()
 }
 
@@ -116,8 +117,8 @@ func (m *mirrorConfig) check() error {
 func (c *mirrorConfig) options(log *slog.Logger, progress func(destination.Progress)) *destination.Options {
 	o := &destination.Options{
 		State: c.state,
-		Allow: c.addresses, Rate: c.rate, Concurrency: c.concurrency, IgnoreRobots: c.ignoreRobots,
-		MaxResource: c.maxResource, MaxBytes: c.maxSize, MaxState: c.maxState, MaxDelete: c.maxDelete,
+		Allow: c.Addresses, Rate: c.Rate, Concurrency: c.Concurrency, IgnoreRobots: c.IgnoreRobots,
+		MaxResource: c.MaxResource, MaxBytes: c.MaxSize, MaxState: c.MaxState, MaxDelete: c.maxDelete,
 		Moved: c.moved, Rebuild: c.rebuild, Replace: c.replace,
 		Progress: progress, Logger: log,
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/adapters/oaipmh"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/requests"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
 	"github.com/resourcesync-go/resourcesync/scan"
@@ -72,7 +73,7 @@ func (c *oaiConfig) check(*siteConfig) error {
 	f.If(c.format == "", "metadata-prefix", "give a format of the repository, such as oai_dc")
 	f.If(c.overlap < 0, "overlap", "give a time such as 1h, or 0")
 	f.If(c.fullEvery < 0, "full-every", "give a time such as 7d, or 0 for the default")
-	f.Add(checkRate(c.rate))
+	f.Add(requests.CheckRate(c.rate))
 	if f.Err() == nil {
 		if _, err := oaipmh.New(c.url, c.options("", nil)); err != nil { // which sends no request
 			wrong := "url"
@@ -92,7 +93,7 @@ func (c *oaiConfig) options(userAgent string, log *slog.Logger) *oaipmh.Options 
 	return &oaipmh.Options{
 		MetadataPrefix: c.format, Set: c.oaiSet, URI: c.uri, URIPrefix: c.uriPrefix, DescribedBy: c.describe,
 		Overlap: max(c.overlap, 1), FullEvery: c.fullEvery, Every: c.rescan,
-		MaxState: c.maxState, Rate: unlimited(c.rate), UserAgent: userAgent, Logger: log,
+		MaxState: c.maxState, Rate: requests.Unlimited(c.rate), UserAgent: userAgent, Logger: log,
 	}
 }
 

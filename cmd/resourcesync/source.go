@@ -9,6 +9,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/adapters/replica"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/requests"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/destination"
 	"github.com/resourcesync-go/resourcesync/rshttp"
@@ -21,8 +22,8 @@ type sourceConfig struct {
 	source string
 	copy   string // the folder of the copies
 	websub bool
-	requestSettings
-	copyLimits
+	requests.Settings
+	requests.CopyLimits
 }
 
 func (s *sourceConfig) declare(c *settings.Catalog) {
@@ -36,8 +37,8 @@ func (s *sourceConfig) declare(c *settings.Catalog) {
 		Text: `Receive notifications of the hubs of the Source, at "callback/" below the prefix. It needs
 			--base-url, and a state that no other process shares. Disable it with --websub=false if hubs cannot
 			reach --base-url: the Source is then followed by WebSocket if it has one.`})
-	s.requestSettings.declare(c)
-	s.copyLimits.declare(c)
+	s.Settings.Declare(c)
+	s.CopyLimits.Declare(c)
 	c.Change(settings.Setting{Name: "rescan", Default: "15m",
 		Text: `The interval at which the documents of the Source are read, whatever it sends, and the lists are
 			compared with the copy.`})
@@ -54,10 +55,10 @@ func (s *sourceConfig) check(*siteConfig) error {
 	var f settings.Faults
 	u, err := url.Parse(s.source)
 	f.If(err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https", "source", "give the URL of a Source, such as https://library.example.org/")
-	if err := checkSourceURL(s.source); err != nil {
+	if err := requests.CheckURL(s.source); err != nil {
 		f.Add(settings.Fault("source", "%w", err))
 	}
-	f.Add(s.requestSettings.check())
+	f.Add(s.Settings.Check())
 	return f.Err()
 }
 
@@ -84,8 +85,8 @@ func (s *sourceConfig) open(_ context.Context, m *member) (*content, error) {
 		Callback: callback,
 		Exclude:  m.isReserved,
 		Destination: destination.Options{
-			Allow: s.addresses, Rate: s.rate, Concurrency: s.concurrency, IgnoreRobots: s.ignoreRobots,
-			MaxResource: s.maxResource, MaxBytes: s.maxSize, MaxState: s.maxState,
+			Allow: s.Addresses, Rate: s.Rate, Concurrency: s.Concurrency, IgnoreRobots: s.IgnoreRobots,
+			MaxResource: s.MaxResource, MaxBytes: s.MaxSize, MaxState: s.MaxState,
 			Moved: s.moved, UserAgent: "resourcesync (+" + m.baseURL + ")", Logger: m.log,
 		},
 	})

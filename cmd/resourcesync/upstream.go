@@ -17,6 +17,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/adapters/sidecar"
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/requests"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
 	"github.com/resourcesync-go/resourcesync/rshttp"
@@ -77,7 +78,7 @@ func (c *upstreamConfig) open(_ context.Context, m *member) (*content, error) {
 		Upstream:  c.upstream,
 		Transport: transport,
 		Variant:   variant,
-		Rate:      unlimited(c.rate),
+		Rate:      requests.Unlimited(c.rate),
 		Revisit:   cmp.Or(c.revisit, -1),
 		Folder:    folder,
 		Stranger:  c.stranger,

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/requests"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
@@ -167,7 +168,7 @@ func (c *upstreamConfig) check(*siteConfig) error {
 	} else {
 		f.If(err != nil || u.Host == "", "upstream", "give the address of the web server, such as http://127.0.0.1:8000")
 	}
-	f.Add(checkRate(c.rate))
+	f.Add(requests.CheckRate(c.rate))
 	f.If(c.revisit < 0, "revisit", "give pages per second, or 0")
 	f.If(c.beside && c.htmlLink, "html-link", "needs the pages to go through the proxy; leave out --beside")
 	return f.Err()
