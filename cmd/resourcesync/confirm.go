@@ -82,10 +82,10 @@ func confirmDeletions(ctx context.Context, args []string, stdout, _ io.Writer) e
 // confirmJournal publishes the deletions that the journal of the table holds, if it has one.
 func (c *tableConfig) confirmJournal(ctx context.Context, st *state) (int64, error) {
 	journals, err := st.Store.Journals(ctx)
-	if err != nil || !slices.Contains(journals, c.set) {
+	if err != nil || !slices.Contains(journals, c.Set) {
 		return 0, err
 	}
-	journal, err := st.Store.Journal(ctx, c.set)
+	journal, err := st.Store.Journal(ctx, c.Set)
 	if err != nil {
 		return 0, err
 	}

@@ -24,12 +24,12 @@ import (
 // A tableConfig is the configuration of a set of the rows of a table.
 type tableConfig struct {
 	setSettings
-	tableSettings
+	tabledb.Settings
 	witness string // the file of a journal's witness; "" for none
 }
 
 func (t *tableConfig) declare(c *settings.Catalog) {
-	t.tableSettings.declare(c)
+	t.Settings.Declare(c)
 	c.Add(settings.Setting{Name: "witness", Value: settings.Text(&t.witness), Group: settings.State, Offer: completion.Files,
 		Text: `A file outside of the database with the time of the newest published change. By it, a database
 			that was restored while the program was stopped is recognized, and a replica of PostgreSQL that
@@ -49,14 +49,14 @@ func (t *tableConfig) declare(c *settings.Catalog) {
 
 func (c *tableConfig) check(*siteConfig) error {
 	var f settings.Faults
-	f.Add(c.tableSettings.check())
+	f.Add(c.Settings.Check())
 	f.If(c.dumps, "dumps", "a table has no content to send in packages; leave it out")
-	c.set = cmp.Or(c.set, c.table.Name)
+	c.Set = cmp.Or(c.Set, c.Table.Name)
 	return f.Err()
 }
 
 func (c *tableConfig) question() string {
-	return fmt.Sprintf("Does the table %s have all of its rows?", c.table)
+	return fmt.Sprintf("Does the table %s have all of its rows?", c.Table)
 }
 
 func (c *tableConfig) stateName() string { return "rows" }
@@ -65,38 +65,25 @@ func (c *tableConfig) identity(*siteConfig) (scan.Identity, error) {
 	return scan.Identity{Name: c.place()}, nil
 }
 
-// fieldSettings are the settings of the fields of a [sqltable.Table] that name columns.
-var fieldSettings = map[string]string{
-	"Key": "key", "URI": "uri", "LastModified": "lastmod", "Length": "length", "Type": "type", "Hashes": "hash-column", "Deleted": "deleted",
-}
-
-// refuseTable returns an error about a table. It names the setting of a wrong column.
-func refuseTable(command string, err error) error {
-	if wrong, ok := errors.AsType[*sqltable.FieldError](err); ok {
-		return settings.Fault(fieldSettings[wrong.Field], "%w", wrong.Err)
-	}
-	return settings.Errorf("%s: %w", command, exit.OfDatabase(err))
-}
-
 // place names the table, for people.
 func (c *tableConfig) place() string {
-	name := c.table.Name
-	if c.table.Schema != "" {
-		name = c.table.Schema + "." + name
+	name := c.Table.Name
+	if c.Table.Schema != "" {
+		name = c.Table.Schema + "." + name
 	}
-	return "table " + name + " of " + tabledb.PlaceOf(c.db)
+	return "table " + name + " of " + tabledb.PlaceOf(c.DB)
 }
 
 // defaultState implements [stateDefaulter].
 func (c *tableConfig) defaultState() (string, error) {
-	if !tabledb.IsPostgres(c.db) && !tabledb.IsMySQL(c.db) {
-		if _, err := paths.Real(c.db); err != nil {
-			return "", settings.Errorf("--db %q: %w", c.db, paths.Reason(err))
+	if !tabledb.IsPostgres(c.DB) && !tabledb.IsMySQL(c.DB) {
+		if _, err := paths.Real(c.DB); err != nil {
+			return "", settings.Errorf("--db %q: %w", c.DB, paths.Reason(err))
 		}
 	}
-	path, err := cacheFile(c.table.Name, tabledb.PlaceOf(c.db)+"\x00"+c.table.Schema+"\x00"+c.table.Name)
+	path, err := cacheFile(c.Table.Name, tabledb.PlaceOf(c.DB)+"\x00"+c.Table.Schema+"\x00"+c.Table.Name)
 	if err != nil {
-		return "", settings.Errorf("no place to keep state in by default: %w; give one, as in --state /var/lib/resourcesync/%s.db", err, c.table.Name)
+		return "", settings.Errorf("no place to keep state in by default: %w; give one, as in --state /var/lib/resourcesync/%s.db", err, c.Table.Name)
 	}
 	return path, nil
 }
@@ -111,13 +98,13 @@ type tableSet struct {
 
 func (c *tableConfig) open(ctx context.Context, m *member) (_ *content, err error) {
 	s := &tableSet{member: m, tableConfig: c}
-	if s.db, err = tabledb.Open(ctx, c.db, tabledb.SameFile(c.db, s.daemon.state.place)); err != nil {
+	if s.db, err = tabledb.Open(ctx, c.DB, tabledb.SameFile(c.DB, s.daemon.state.place)); err != nil {
 		return nil, settings.Errorf("%w", exit.OfDatabase(err))
 	}
 	content, err := s.open(ctx)
 	if err != nil {
 		s.db.Close()
-		return nil, refuseTable("table", err)
+		return nil, tabledb.Refuse("table", err)
 	}
 	content.from, content.unit = slog.String("table", c.place()), "row"
 	release := content.close // of the journal, if there is one
@@ -142,7 +129,7 @@ func (s *tableSet) open(ctx context.Context) (*content, error) {
 			return nil, err
 		}
 		if journalled != nil {
-			s.log.Info("changes are journalled by triggers", "journal", s.tableConfig.set)
+			s.log.Info("changes are journalled by triggers", "journal", s.tableConfig.Set)
 			return &content{
 				set:    rshttp.Set{Provider: journalled},
 				status: statusOfJournal(journalled),
@@ -153,11 +140,11 @@ func (s *tableSet) open(ctx context.Context) (*content, error) {
 		}
 	}
 	if shares {
-		if err := s.stored.TakeOver(ctx, s.tableConfig.set); err != nil {
+		if err := s.stored.TakeOver(ctx, s.tableConfig.Set); err != nil {
 			return nil, err
 		}
 	}
-	if s.listing, err = s.db.List(ctx, s.table, &sqltable.ListingOptions{Triggers: s.tableConfig.set, Name: s.place(), Logger: s.log}); err != nil {
+	if s.listing, err = s.db.List(ctx, s.Table, &sqltable.ListingOptions{Triggers: s.tableConfig.Set, Name: s.place(), Logger: s.log}); err != nil {
 		return nil, err
 	}
 	return &content{origin: s.listing, notes: s.notes}, nil
@@ -171,7 +158,7 @@ func (s *tableSet) sharesState(ctx context.Context) (bool, error) {
 		database, err := tabledb.Identify(ctx, s.db.Postgres)
 		return database == state.database, err
 	case s.db.Sqlite != nil:
-		return tabledb.SameFile(s.tableConfig.db, state.place), nil
+		return tabledb.SameFile(s.tableConfig.DB, state.place), nil
 	}
 	return false, nil
 }
@@ -184,22 +171,22 @@ func (s *tableSet) journalled(ctx context.Context, shares bool) (*sqltable.Journ
 		return nil, err
 	}
 	if !shares {
-		found, err := triggers.Found(ctx, s.table, s.tableConfig.set)
+		found, err := triggers.Found(ctx, s.Table, s.tableConfig.Set)
 		if err == nil && found {
-			err = fmt.Errorf("triggers journal the table for the set %q, but the state is not in their database: give --state the address of --db%s; or drop the triggers, or give another --set, to find changes by comparison", s.tableConfig.set, s.stateOfTable())
+			err = fmt.Errorf("triggers journal the table for the set %q, but the state is not in their database: give --state the address of --db%s; or drop the triggers, or give another --set, to find changes by comparison", s.tableConfig.Set, s.stateOfTable())
 		}
 		return nil, err
 	}
-	installed, err := triggers.Installed(ctx, s.table, s.tableConfig.set)
+	installed, err := triggers.Installed(ctx, s.Table, s.tableConfig.Set)
 	if err != nil || !installed {
 		return nil, err
 	}
-	p, err := s.db.Open(ctx, s.table)
+	p, err := s.db.Open(ctx, s.Table)
 	if err != nil {
 		return nil, err
 	}
 	limits := s.tableConfig.storeOptions()
-	return p.Journal(ctx, s.daemon.state.Store, s.tableConfig.set, &sqltable.JournalOptions{
+	return p.Journal(ctx, s.daemon.state.Store, s.tableConfig.Set, &sqltable.JournalOptions{
 		Logger: s.log, Witness: s.witness, MaxDelete: limits.MaxDelete, MaxDeleteHold: limits.MaxDeleteHold,
 	})
 }
@@ -213,10 +200,13 @@ func (s *tableSet) stateOfTable() string {
 	return ""
 }
 
+// journalTimeout bounds questions to a journal for a status, so that healthz still answers in time.
+const journalTimeout = 3 * time.Second
+
 // statusOfJournal returns the function that adds the proof of a journal to a status.
 func statusOfJournal(j *sqltable.Journalled) func(*status.Set) {
 	return func(s *status.Set) {
-		ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), journalTimeout)
 		defer cancel()
 		if p, err := j.Proof(ctx); err == nil { // health has the error
 			s.Journal = &p
@@ -235,7 +225,7 @@ func statusOfJournal(j *sqltable.Journalled) func(*status.Set) {
 // lists omit.
 func notesOfJournal(j *sqltable.Journalled) func() []string {
 	return func() (all []string) {
-		ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), journalTimeout)
 		defer cancel()
 		if p, err := j.Proof(ctx); err == nil && !p.Restarted.IsZero() { // health has the error
 			because, _, _ := strings.Cut(p.Reason, ":")
@@ -268,7 +258,7 @@ func (s *tableSet) notes() []string {
 // Source reports its other errors.
 func healthOfJournal(j *sqltable.Journalled) func() error {
 	return func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), journalTimeout)
 		defer cancel()
 		kept, err := j.Kept(ctx)
 		if err == nil && kept.Held > 0 {

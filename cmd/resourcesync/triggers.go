@@ -30,13 +30,13 @@ func triggers(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	}
 	err = runTriggers(ctx, c, stdout, stderr)
 	if _, ok := errors.AsType[settings.Error](err); err != nil && !ok && ctx.Err() == nil {
-		return refuseTable("triggers", err)
+		return tabledb.Refuse("triggers", err)
 	}
 	return err
 }
 
 func runTriggers(ctx context.Context, c *triggersConfig, stdout, stderr io.Writer) error {
-	db, err := tabledb.Open(ctx, c.db, c.apply || c.drop || c.restart)
+	db, err := tabledb.Open(ctx, c.DB, c.apply || c.drop || c.restart)
 	if err != nil {
 		return err
 	}
@@ -52,17 +52,17 @@ func runTriggers(ctx context.Context, c *triggersConfig, stdout, stderr io.Write
 		return c.install(ctx, db, tr, stdout, stderr)
 	}
 	if c.drop {
-		if err := tr.Remove(ctx, c.table, c.set); err != nil {
+		if err := tr.Remove(ctx, c.Table, c.Set); err != nil {
 			return err
 		}
 		return c.report(stdout, "is no longer journalled")
 	}
-	statements, err := tr.Create(ctx, c.table, c.set)
+	statements, err := tr.Create(ctx, c.Table, c.Set)
 	if err != nil {
 		return err
 	}
 	if !c.apply {
-		return printTriggers(stdout, db, c.set, statements)
+		return printTriggers(stdout, db, c.Set, statements)
 	}
 	if err := tr.Apply(ctx, statements); err != nil {
 		return err
@@ -71,7 +71,7 @@ func runTriggers(ctx context.Context, c *triggersConfig, stdout, stderr io.Write
 }
 
 func (c *triggersConfig) report(stdout io.Writer, done string) error {
-	_, err := fmt.Fprintf(stdout, "Table %q %s for set %q.\n", c.table.Name, done, c.set)
+	_, err := fmt.Fprintf(stdout, "Table %q %s for set %q.\n", c.Table.Name, done, c.Set)
 	return err
 }
 
@@ -94,11 +94,11 @@ func (c *triggersConfig) install(ctx context.Context, db *tabledb.DB, tr *sqltab
 		return err
 	}
 	defer store.Close()
-	if sets, err := store.Sets(ctx); err != nil || slices.Contains(sets, c.set) {
+	if sets, err := store.Sets(ctx); err != nil || slices.Contains(sets, c.Set) {
 		if err != nil {
 			return err
 		}
-		statements, err := tr.Create(ctx, c.table, c.set)
+		statements, err := tr.Create(ctx, c.Table, c.Set)
 		if err == nil {
 			err = tr.Apply(ctx, statements)
 		}
@@ -107,7 +107,7 @@ func (c *triggersConfig) install(ctx context.Context, db *tabledb.DB, tr *sqltab
 		}
 		return c.report(stdout, "is journalled")
 	}
-	anew, err := tr.Install(ctx, store, c.table, c.set)
+	anew, err := tr.Install(ctx, store, c.Table, c.Set)
 	if err != nil {
 		return err
 	}
@@ -128,17 +128,17 @@ func (c *triggersConfig) restartJournal(ctx context.Context, db *tabledb.DB, std
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(journals, c.set) {
-		return fmt.Errorf("there is no journal for the set %q; the journals are: %s", c.set, cmp.Or(strings.Join(journals, ", "), "none"))
+	if !slices.Contains(journals, c.Set) {
+		return fmt.Errorf("there is no journal for the set %q; the journals are: %s", c.Set, cmp.Or(strings.Join(journals, ", "), "none"))
 	}
-	journal, err := store.Journal(ctx, c.set)
+	journal, err := store.Journal(ctx, c.Set)
 	if err == nil {
 		err = journal.Restart(ctx, "an operator has said so")
 	}
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "The journal for set %q begins anew. Every Destination compares its copy.\n", c.set)
+	_, err = fmt.Fprintf(stdout, "The journal for set %q begins anew. Every Destination compares its copy.\n", c.Set)
 	return err
 }
 
@@ -148,21 +148,21 @@ func (c *triggersConfig) openStore(ctx context.Context, db *tabledb.DB, stderr i
 	if db.Postgres != nil {
 		return pgstore.Open(ctx, db.Postgres, nil)
 	}
-	if err := giveWAL(ctx, c.db, walTimeout, stderr); err != nil {
+	if err := giveWAL(ctx, c.DB, walTimeout, stderr); err != nil {
 		return nil, err
 	}
-	return sqlitestore.OpenFile(ctx, c.db, nil)
+	return sqlitestore.OpenFile(ctx, c.DB, nil)
 }
 
 type triggersConfig struct {
-	tableSettings
+	tabledb.Settings
 	apply   bool
 	drop    bool
 	restart bool
 }
 
 func (t *triggersConfig) declare(c *settings.Catalog) {
-	t.tableSettings.declare(c)
+	t.Settings.Declare(c)
 	c.Add(
 		settings.Setting{Name: "apply", Value: settings.Bool(&t.apply),
 			Text: `Create or replace the triggers, and create the set if it does not exist. In MariaDB and MySQL,
@@ -198,7 +198,7 @@ func parseTriggers(args []string) (*triggersConfig, error) {
 		}
 		err = cmp.Or(c.Unexpected(others), c.Missing("triggers"), c.Locate(t.check()))
 	}
-	t.set = cmp.Or(t.set, t.table.Name)
+	t.Set = cmp.Or(t.Set, t.Table.Name)
 	return t, refuse("triggers", err)
 }
 
@@ -206,8 +206,8 @@ func (t *triggersConfig) check() error {
 	var f settings.Faults
 	f.If(t.apply && (t.drop || t.restart), "apply", "give one of --apply, --drop and --restart")
 	f.If(t.drop && t.restart, "drop", "give one of --apply, --drop and --restart")
-	f.If(t.restart && tabledb.IsMySQL(t.db), "restart", "MariaDB and MySQL have no journal; comparisons find what triggers have missed")
-	f.Add(t.tableSettings.check())
+	f.If(t.restart && tabledb.IsMySQL(t.DB), "restart", "MariaDB and MySQL have no journal; comparisons find what triggers have missed")
+	f.Add(t.Settings.Check())
 	return f.Err()
 }
 

@@ -1,4 +1,5 @@
-// Package tabledb opens the databases of tables by the addresses that people give.
+// Package tabledb has the settings of tables, and opens their databases by the addresses that people
+// give.
 package tabledb
 
 import (

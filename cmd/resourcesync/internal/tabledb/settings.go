@@ -1,4 +1,4 @@
-package main
+package tabledb
 
 import (
 	"encoding/csv"
@@ -9,20 +9,20 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/tabledb"
 )
 
-// tableSettings describe a table, for triggers and table alike.
-type tableSettings struct {
-	db    string
-	set   string // the name in the triggers
-	table sqltable.Table
+// Settings describe a table, for triggers and table alike.
+type Settings struct {
+	DB    string
+	Set   string // the name in the triggers
+	Table sqltable.Table
 }
 
-func (s *tableSettings) declare(c *settings.Catalog) {
-	t := &s.table
-	c.AddSecret(settings.Setting{Name: "db", Value: settings.Text(&s.db), Need: "the database with the table", Example: "postgres://user@host/database", Show: settings.WithoutPassword, Offer: completion.Files,
+func (s *Settings) Declare(c *settings.Catalog) {
+	t := &s.Table
+	c.AddSecret(settings.Setting{Name: "db", Value: settings.Text(&s.DB), Need: "the database with the table", Example: "postgres://user@host/database", Show: settings.WithoutPassword, Offer: completion.Files,
 		Text: `The database: an SQLite file, postgres://user@host/database, or mysql://user@host/database for
 			MariaDB and MySQL, with ?socket=PATH for a socket. The user needs SELECT on the table. With
 			triggers in MariaDB or MySQL, the user also needs TRIGGER on the table, and SELECT and DELETE on
@@ -36,7 +36,7 @@ func (s *tableSettings) declare(c *settings.Catalog) {
 		settings.Setting{Name: "uri", Value: settings.Text(&t.URI), Need: "the template of the URIs, with columns in braces", Example: "https://example.org/articles/{id}",
 			Text: `The template of the URIs of the resources, such as https://example.org/articles/{id}, with names
 				of columns in braces. Values are percent-encoded, unless there is a plus sign, as in {+url}.`},
-		settings.Setting{Name: "set", Value: settings.Text(&s.set), Group: settings.State, Without: "the name of the table",
+		settings.Setting{Name: "set", Value: settings.Text(&s.Set), Group: settings.State, Without: "the name of the table",
 			Text: `The name of the set in the triggers that record changes. See "resourcesync triggers".`},
 		settings.Setting{Name: "lastmod", Value: settings.Text(&t.LastModified),
 			Text: "The column with the time of the last modification. Times without a zone are in UTC."},
@@ -56,40 +56,40 @@ func (s *tableSettings) declare(c *settings.Catalog) {
 	)
 }
 
-func (s *tableSettings) setTable(text string) (err error) {
-	s.table.Schema, s.table.Name, err = splitTable(text)
+func (s *Settings) setTable(text string) (err error) {
+	s.Table.Schema, s.Table.Name, err = splitTable(text)
 	return err
 }
 
-func (s *tableSettings) setUnit(text string) error {
+func (s *Settings) setUnit(text string) error {
 	units := map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "us": time.Microsecond}
-	if s.table.Unit = units[text]; s.table.Unit == 0 {
+	if s.Table.Unit = units[text]; s.Table.Unit == 0 {
 		return errors.New("give s, ms or us")
 	}
 	return nil
 }
 
-func (s *tableSettings) addHash(text string) error {
+func (s *Settings) addHash(text string) error {
 	algorithm, column, found := strings.Cut(text, "=")
 	if !found {
 		algorithm, column = "", text
 	}
-	if s.table.Hashes == nil {
-		s.table.Hashes = map[string]string{}
+	if s.Table.Hashes == nil {
+		s.Table.Hashes = map[string]string{}
 	}
-	s.table.Hashes[algorithm] = column
+	s.Table.Hashes[algorithm] = column
 	return nil
 }
 
-// check returns an error for an address that does not name a database, or an invalid template.
-func (s *tableSettings) check() error {
+// Check returns an error for an address that does not name a database, or an invalid template.
+func (s *Settings) Check() error {
 	var f settings.Faults
-	f.If(strings.Contains(s.db, "://") && !tabledb.IsPostgres(s.db) && !tabledb.IsMySQL(s.db), "db", "give an SQLite file, postgres://user@host/database or mysql://user@host/database")
-	if err := settings.CheckAddress(s.db); err != nil {
+	f.If(strings.Contains(s.DB, "://") && !IsPostgres(s.DB) && !IsMySQL(s.DB), "db", "give an SQLite file, postgres://user@host/database or mysql://user@host/database")
+	if err := settings.CheckAddress(s.DB); err != nil {
 		f.Add(settings.Fault("db", "%w", err))
 	}
-	if s.table.URI != "" {
-		if err := sqltable.CheckTemplate(s.table.URI); err != nil {
+	if s.Table.URI != "" {
+		if err := sqltable.CheckTemplate(s.Table.URI); err != nil {
 			f.Add(settings.Fault("uri", "%w", err))
 		}
 	}
@@ -112,4 +112,17 @@ func splitTable(s string) (schema, table string, err error) {
 		return names[0], names[1], nil
 	}
 	return "", lines[0][0], nil
+}
+
+// fieldSettings are the settings of the fields of a [sqltable.Table] that name columns.
+var fieldSettings = map[string]string{
+	"Key": "key", "URI": "uri", "LastModified": "lastmod", "Length": "length", "Type": "type", "Hashes": "hash-column", "Deleted": "deleted",
+}
+
+// Refuse returns an error about a table. It names the setting of a wrong column.
+func Refuse(command string, err error) error {
+	if wrong, ok := errors.AsType[*sqltable.FieldError](err); ok {
+		return settings.Fault(fieldSettings[wrong.Field], "%w", wrong.Err)
+	}
+	return settings.Errorf("%s: %w", command, exit.OfDatabase(err))
 }
