@@ -19,6 +19,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/prometheus"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/accesslog"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/harvesters"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/operators"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/server"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
@@ -42,7 +43,7 @@ type daemon struct {
 	keeps          bool
 	// callback receives what the hubs of copied Sources send; nil if they cannot reach it.
 	callback *destination.Callback
-	healthz  *healthHandler
+	healthz  *operators.Health
 	// certificate is the certificate of the site; nil for http.
 	certificate *server.Certificate
 	statusURL   string // "" if there is none
@@ -71,7 +72,7 @@ func newDaemon(c *siteConfig, st *state, screen *terminal.Screen, log *slog.Logg
 			return nil, err
 		}
 	}
-	p.healthz = &healthHandler{log: log, check: func(ctx context.Context) error { return p.now.Load().health(ctx) }, notes: func() []string { return p.now.Load().notes() }}
+	p.healthz = &operators.Health{Log: log, Check: func(ctx context.Context) error { return p.now.Load().health(ctx) }, Notes: func() []string { return p.now.Load().notes() }}
 	return p, nil
 }
 
@@ -112,7 +113,7 @@ func publish(ctx context.Context, c *siteConfig, load func() (*siteConfig, error
 	defer site.Close()
 	var atStatus net.Listener
 	if c.status != "" {
-		if atStatus, err = listenStatus(c.status); err != nil {
+		if atStatus, err = operators.Listen(c.status); err != nil {
 			return err
 		}
 		defer atStatus.Close()
@@ -200,7 +201,7 @@ func (p *daemon) run(ctx context.Context, site, atStatus net.Listener, reloads <
 	}
 	if atStatus != nil {
 		var status *server.Server
-		status, p.statusURL = newOperators(atStatus, c.status, p.log, operators(p.statusNow, p.collectors()...))
+		status, p.statusURL = operators.NewServer(atStatus, c.status, p.log, operators.Handler(p.statusNow, p.collectors()...))
 		g.Go(func() error { return status.Run(ctx, p.log) })
 	}
 	if p.sockets != nil {

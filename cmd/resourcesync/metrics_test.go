@@ -10,6 +10,8 @@ import (
 	"time"
 
 	client "github.com/prometheus/client_golang/prometheus"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/operators"
 )
 
 // TestMetrics: only operators can scrape the metrics of the process.
@@ -58,7 +60,7 @@ func TestMetrics(t *testing.T) {
 func TestMetricsTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := make(chan struct{})
-		mux := operators(nil, client.NewGaugeFunc(client.GaugeOpts{Name: "stuck"}, func() float64 { <-gone; return 1 }))
+		mux := operators.Handler(nil, client.NewGaugeFunc(client.GaugeOpts{Name: "stuck"}, func() float64 { <-gone; return 1 }))
 		scrape := func() *httptest.ResponseRecorder {
 			w := httptest.NewRecorder()
 			mux.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
@@ -66,7 +68,7 @@ func TestMetricsTimeout(t *testing.T) {
 		}
 		begin := time.Now()
 		for range 3 {
-			if w := scrape(); w.Code != 503 || time.Since(begin) > 2*statusTimeout {
+			if w := scrape(); w.Code != 503 || time.Since(begin) > 2*operators.Timeout {
 				t.Errorf("%d %s after %v", w.Code, w.Body, time.Since(begin))
 			}
 		}

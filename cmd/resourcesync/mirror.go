@@ -16,6 +16,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/operators"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/destination"
@@ -33,7 +34,7 @@ func mirrorSource(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	log := terminal.NewLogger(screen, c.logFormat)
 	var atStatus net.Listener
 	if c.status != "" {
-		if atStatus, err = listenStatus(c.status); err != nil {
+		if atStatus, err = operators.Listen(c.status); err != nil {
 			return err
 		}
 		defer atStatus.Close()

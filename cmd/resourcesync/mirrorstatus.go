@@ -9,6 +9,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/bucketurl"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/disk"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/operators"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
 )
@@ -16,15 +17,15 @@ import (
 // withStatus serves the status of the copy at the address in --status while run runs.
 func (m *mirroring) withStatus(ctx context.Context, listener net.Listener, run func(context.Context) error) error {
 	m.metrics = newCopyMetrics(m)
-	mux := operators(m.statusNow, m.metrics, disk.New(m.disks))
-	mux.Handle("/healthz", &healthHandler{log: m.log, notes: func() []string { return nil }, check: func(context.Context) error {
+	mux := operators.Handler(m.statusNow, m.metrics, disk.New(m.disks))
+	mux.Handle("/healthz", &operators.Health{Log: m.log, Notes: func() []string { return nil }, Check: func(context.Context) error {
 		var all []error
 		for _, problem := range m.copyStatus().Problems {
 			all = append(all, errors.New(problem))
 		}
 		return errors.Join(all...)
 	}})
-	server, _ := newOperators(listener, m.mirrorConfig.status, m.log, mux)
+	server, _ := operators.NewServer(listener, m.mirrorConfig.status, m.log, mux)
 	return server.RunWhile(ctx, m.log, run)
 }
 

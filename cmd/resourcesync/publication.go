@@ -16,6 +16,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/operators"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 	"github.com/resourcesync-go/resourcesync/rshttp"
@@ -258,14 +259,14 @@ func (p *publication) health(ctx context.Context) error {
 		err = errors.Join(errors.New("the disk of the state is full: make room"), err)
 	}
 	if errors.Is(err, sqlstore.ErrDamaged) {
-		err = errors.Join(err, fmt.Errorf("%w: stop serve, then restore a copy of %s, or delete it and the files beside it whose names begin with its name; serve then reads all files again, and the listed changes and the subscriptions are lost", errDamaged, p.state.place))
+		err = errors.Join(err, fmt.Errorf("%w: stop serve, then restore a copy of %s, or delete it and the files beside it whose names begin with its name; serve then reads all files again, and the listed changes and the subscriptions are lost", operators.ErrDamaged, p.state.place))
 	}
 	return err
 }
 
 // serveReady answers 503 until all sets can be shown, after their first scans.
 func (p *publication) serveReady(w http.ResponseWriter, r *http.Request) {
-	if !isFreshGet(w, r) {
+	if !operators.IsFreshGet(w, r) {
 		return
 	}
 	if slices.ContainsFunc(p.members, func(m *member) bool { return !m.isReady.Load() }) {

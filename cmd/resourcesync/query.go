@@ -12,14 +12,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/operators"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 )
 
 const (
-	// queryTimeout is longer than statusTimeout, which bounds the response.
-	queryTimeout = statusTimeout + 5*time.Second
+	// queryTimeout is longer than operators.Timeout, which bounds the response.
+	queryTimeout = operators.Timeout + 5*time.Second
 
 	maxStatus = 16 << 20 // bytes
 )
@@ -37,7 +38,7 @@ func showStatus(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if len(args) > 1 {
 		return settings.Errorf("status: only one address can be queried: unexpected argument %q", args[1])
 	}
-	at := append(args, defaultStatus)[0]
+	at := append(args, operators.DefaultAddress)[0]
 	body, err := queryStatus(ctx, at)
 	if err != nil {
 		return err
@@ -95,7 +96,7 @@ func queryStatus(ctx context.Context, at string) ([]byte, error) {
 	}
 	u, err := url.Parse(at)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || !isPort(u.Port()) {
-		return nil, settings.Errorf("status %q: give the address of --status, such as %s", at, defaultStatus)
+		return nil, settings.Errorf("status %q: give the address of --status, such as %s", at, operators.DefaultAddress)
 	}
 	u.Path = strings.TrimSuffix(u.Path, "/") + "/"
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)

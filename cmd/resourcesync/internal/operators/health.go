@@ -1,4 +1,4 @@
-package main
+package operators
 
 import (
 	"context"
@@ -18,34 +18,34 @@ import (
 
 const healthTimeout = 3 * time.Second
 
-// A healthHandler answers whether check succeeds. It writes the error to the log only.
-type healthHandler struct {
-	check     func(ctx context.Context) error
-	notes     func() []string // remarks for the public
-	log       *slog.Logger
+// A Health answers whether Check succeeds. It writes the error to the log only.
+type Health struct {
+	Check     func(ctx context.Context) error
+	Notes     func() []string // remarks for the public
+	Log       *slog.Logger
 	unhealthy atomic.Bool // at the last request
 }
 
-func (h *healthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !isFreshGet(w, r) {
+func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !IsFreshGet(w, r) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
-	err := h.check(ctx)
+	err := h.Check(ctx)
 	if r.Context().Err() != nil {
 		return // the client disconnected, which may have caused err
 	}
 	switch before := h.unhealthy.Swap(err != nil); { // probes ask all the time
 	case err != nil && !before:
-		h.log.Error("unhealthy", "error", err)
+		h.Log.Error("unhealthy", "error", err)
 	case err == nil && before:
-		h.log.Info("healthy again")
+		h.Log.Info("healthy again")
 	}
 	if err != nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		io.WriteString(w, "unhealthy; see the log\n")
-		for _, public := range []error{scan.ErrHeld, scan.ErrUnreadable, scan.ErrHidden, errDamaged, sqltable.ErrUnproven} {
+		for _, public := range []error{scan.ErrHeld, scan.ErrUnreadable, scan.ErrHidden, ErrDamaged, sqltable.ErrUnproven} {
 			if errors.Is(err, public) {
 				fmt.Fprintln(w, public)
 			}
@@ -60,23 +60,23 @@ func (h *healthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	} else {
 		io.WriteString(w, "ok\n")
 	}
-	for _, note := range h.notes() {
+	for _, note := range h.Notes() {
 		fmt.Fprintln(w, note)
 	}
 }
 
-// isFreshGet forbids caches to store the response, which is text unless the caller
+// IsFreshGet forbids caches to store the response, which is text unless the caller
 // changes that, and reports whether r is a GET or HEAD request. It answers all other
 // requests itself.
-func isFreshGet(w http.ResponseWriter, r *http.Request) bool {
+func IsFreshGet(w http.ResponseWriter, r *http.Request) bool {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	return reqbody.Get(w, r)
 }
 
-// errDamaged is an error that healthz names. Its text is public, so it names no file.
-var errDamaged = errors.New("the state is damaged")
+// ErrDamaged is an error that healthz names. Its text is public, so it names no file.
+var ErrDamaged = errors.New("the state is damaged")
 
 // howToShow follows scan.ErrHidden and the name of the header in the response of healthz. It needs
 // the rule that permits the address.

@@ -1,4 +1,6 @@
-package main
+// Package operators serves the address of operators: the status of a process, its metrics, and its
+// health.
+package operators
 
 import (
 	"context"
@@ -20,45 +22,45 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 )
 
-// statusTimeout is the default time-out of a scrape in Prometheus.
-const statusTimeout = 10 * time.Second
+// Timeout is the default time-out of a scrape in Prometheus.
+const Timeout = 10 * time.Second
 
-// defaultStatus is the address that documents give to --status.
-const defaultStatus = "127.0.0.1:8081"
+// DefaultAddress is the address that documents give to --status.
+const DefaultAddress = "127.0.0.1:8081"
 
-// A statusFunc returns a status for JSON, whether it has problems, and a function that returns
+// A StatusFunc returns a status for JSON, whether it has problems, and a function that returns
 // its page.
-type statusFunc func(ctx context.Context) (any, status.Health, func() ([]byte, error))
+type StatusFunc func(ctx context.Context) (any, status.Health, func() ([]byte, error))
 
-// operators returns the handler of the address in --status: the status at /, and the metrics
+// Handler returns the handler of the address in --status: the status at /, and the metrics
 // at /metrics.
-func operators(now statusFunc, metrics ...client.Collector) *http.ServeMux {
+func Handler(now StatusFunc, metrics ...client.Collector) *http.ServeMux {
 	registry := client.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registry.MustRegister(metrics...)
 	// A file system that does not answer must not keep scrapes.
-	scrape := promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 2, Timeout: statusTimeout})
+	scrape := promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 2, Timeout: Timeout})
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", now.serve)
 	mux.HandleFunc("/metrics", func(w http.ResponseWriter, r *http.Request) {
-		if isFreshGet(w, r) {
+		if IsFreshGet(w, r) {
 			scrape.ServeHTTP(w, r)
 		}
 	})
 	return mux
 }
 
-// listenStatus listens at the address of --status.
-func listenStatus(at string) (net.Listener, error) {
+// Listen listens at the address of --status.
+func Listen(at string) (net.Listener, error) {
 	listener, err := net.Listen("tcp", at)
 	if err != nil {
-		return nil, settings.Errorf("--status: %w; give an address and port of this computer, as in --status %s", err, defaultStatus)
+		return nil, settings.Errorf("--status: %w; give an address and port of this computer, as in --status %s", err, DefaultAddress)
 	}
 	return listener, nil
 }
 
-// newOperators returns the server of the address in --status, and logs its URL.
-func newOperators(listener net.Listener, at string, log *slog.Logger, handler http.Handler) (*server.Server, string) {
+// NewServer returns the server of the address in --status, and logs its URL.
+func NewServer(listener net.Listener, at string, log *slog.Logger, handler http.Handler) (*server.Server, string) {
 	url := "http://" + listener.Addr().String() + "/"
 	log.Info("status for operators", "url", url)
 	return &server.Server{Listener: listener, Handler: checkHost(at, handler)}, url
@@ -66,7 +68,7 @@ func newOperators(listener net.Listener, at string, log *slog.Logger, handler ht
 
 // serve serves the status, with 503 if there are problems: as a page to browsers,
 // and as JSON to other clients and at statusJSON.
-func (now statusFunc) serve(w http.ResponseWriter, r *http.Request) {
+func (now StatusFunc) serve(w http.ResponseWriter, r *http.Request) {
 	if !reqbody.None(w, r) {
 		return
 	}
@@ -74,10 +76,10 @@ func (now statusFunc) serve(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	if !isFreshGet(w, r) {
+	if !IsFreshGet(w, r) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), statusTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), Timeout)
 	defer cancel()
 	data, health, page := now(ctx)
 	var body []byte
