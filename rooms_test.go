@@ -20,14 +20,15 @@ import (
 // should be read: a file uses what later ones declare.
 var rooms = map[string][]string{
 	"cmd/resourcesync": {
-		"main.go", "commands.go", "manual.go", "confirm.go", "checkconfig.go", "build.go",
-		"reload.go", "run.go", "version.go", "query.go", "triggers.go", "status.go",
-		"check.go", "mirroraudit.go", "mirror.go", "mirrorstatus.go", "mirrormetrics.go", "buildsettings.go", "follow.go", "mirrorsink.go",
-		"mirrorsettings.go", "serve.go", "keepharvesters.go", "daemon.go", "metrics.go", "operators.go", "folder.go", "robots.go", "browsed.go", "exclude.go",
-		"ready.go", "publish.go", "publication.go", "reserved.go", "release.go", "upstream.go", "source.go", "state.go", "oai.go",
-		"bucket.go", "table.go", "tablesettings.go", "versions.go", "health.go", "sitesettings.go",
-		"callback.go", "member.go", "progress.go", "upstreamsettings.go", "statefile.go", "site.go",
-		"push.go", "set.go", "about.go", "requests.go", "content.go",
+		"ready.go", "publish.go", "metrics.go", "manual.go", "main.go", "checkconfig.go", "oai.go", "commands.go",
+		"confirm.go", "table.go", "run.go", "triggers.go", "source.go", "status.go", "sitesettings.go", "query.go",
+		"check.go", "reserved.go", "robots.go", "keepharvesters.go", "upstream.go", "build.go", "buildsettings.go",
+		"release.go", "mirror.go", "folder.go", "browsed.go", "bucket.go", "push.go", "versions.go", "reload.go",
+		"publication.go", "member.go", "version.go", "serve.go", "progress.go", "exclude.go", "daemon.go",
+		"state.go", "upstreamsettings.go", "statefile.go", "site.go", "set.go", "about.go", "content.go",
+	},
+	"cmd/resourcesync/internal/mirror": {
+		"follow.go", "audit.go", "status.go", "sink.go", "metrics.go", "mirror.go", "settings.go",
 	},
 	"rshttp": {
 		"transfer.go", "counters.go", "memento.go", "mount.go", "page.go", "push.go",

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/mirror"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
@@ -49,7 +50,7 @@ func commands() []command {
 		{"build", build, func() *settings.Catalog { _, c := newBuild(); return c }, completion.Folders},
 		{"confirm-deletions", confirmDeletions, of(declareConfirm), completion.Folders},
 		{"status", showStatus, of(new(queryConfig).declare), completion.Values{}},
-		{"mirror", mirrorSource, of(new(mirrorConfig).declare), completion.Folders},
+		{"mirror", mirrorSource, of(new(mirror.Config).Declare), completion.Folders},
 		{"check", checkSource, of(new(checkConfig).declare), completion.Files},
 		{"triggers", triggers, of(new(triggersConfig).declare), completion.Values{}},
 		{"completion", printCompletion, nil, completion.Values{Words: completion.Shells()}},

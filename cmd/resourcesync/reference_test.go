@@ -19,11 +19,11 @@ import (
 	"time"
 )
 
-// A mirror is a Destination that reads documents as the reference client (resync 2)
+// A copySource is a Destination that reads documents as the reference client (resync 2)
 // does in its 1.0 mode: it ignores datetime, takes lastmod as the time of a change,
 // reads a single Change List, accepts no compression, and remembers only the latest
 // lastmod it has seen. docs/harvesting.md describes its limits.
-type mirror struct {
+type copySource struct {
 	t      testing.TB
 	site   string // the URI that is mapped to folder
 	folder string
@@ -38,7 +38,7 @@ func (d difference) inSync() bool { return len(d.created)+len(d.updated)+len(d.d
 var uncompressed = http.Client{Transport: &http.Transport{DisableCompression: true}}
 
 // read gets a document that must have a capability.
-func (m *mirror) read(uri, capability string) (d document, err error) {
+func (m *copySource) read(uri, capability string) (d document, err error) {
 	res, err := uncompressed.Get(uri)
 	if err != nil {
 		return d, err
@@ -58,7 +58,7 @@ func (m *mirror) read(uri, capability string) (d document, err error) {
 
 // path returns the path of the copy of the resource at a URI. The escapes of the URI
 // are kept.
-func (m *mirror) path(uri string) string {
+func (m *copySource) path(uri string) string {
 	m.t.Helper()
 	key, found := strings.CutPrefix(uri, m.site)
 	if !found {
@@ -69,7 +69,7 @@ func (m *mirror) path(uri string) string {
 
 // compare returns how the folder differs from a Resource List, of one document or of
 // an index.
-func (m *mirror) compare(list string) (d difference, source map[string]entry) {
+func (m *copySource) compare(list string) (d difference, source map[string]entry) {
 	m.t.Helper()
 	doc, err := m.read(list, "resourcelist")
 	must(m.t, err)
@@ -108,7 +108,7 @@ func (m *mirror) compare(list string) (d difference, source map[string]entry) {
 
 // same reports whether a file matches e: its time to within a second, its length and
 // its digest. Without a lastmod it never is.
-func (m *mirror) same(path string, e entry) bool {
+func (m *copySource) same(path string, e entry) bool {
 	info, err := os.Stat(path)
 	must(m.t, err)
 	body, err := os.ReadFile(path)
@@ -120,14 +120,14 @@ func (m *mirror) same(path string, e entry) bool {
 }
 
 // audit is --audit.
-func (m *mirror) audit(list string) difference {
+func (m *copySource) audit(list string) difference {
 	m.t.Helper()
 	d, _ := m.compare(list)
 	return d
 }
 
 // baseline is --baseline --delete.
-func (m *mirror) baseline(list string) {
+func (m *copySource) baseline(list string) {
 	m.t.Helper()
 	d, source := m.compare(list)
 	for _, uri := range slices.Concat(d.created, d.updated) {
@@ -140,7 +140,7 @@ func (m *mirror) baseline(list string) {
 
 // incremental is --incremental --delete. from is its --from; without one the stored
 // timestamp is used.
-func (m *mirror) incremental(list string, from time.Time) error {
+func (m *copySource) incremental(list string, from time.Time) error {
 	m.t.Helper()
 	doc, err := m.read(list, "changelist")
 	if err != nil {
@@ -195,7 +195,7 @@ func lastChanges(changes []entry) []entry {
 }
 
 // update copies a resource, and dates the copy by its lastmod in whole seconds.
-func (m *mirror) update(e entry) {
+func (m *copySource) update(e entry) {
 	m.t.Helper()
 	res, err := http.Get(e.Loc)
 	must(m.t, err)
@@ -228,7 +228,7 @@ func TestD3_ReferenceClient10(t *testing.T) {
 	p := startProcess(t, folder, "--page-size", "5", "--rescan", "1s", "--max-delete", "100%")
 	p.stdout.await("Ready")
 	list, index, recent := p.capabilities()["resourcelist"], p.site+"resourcesync/changelist.xml", p.site+"resourcesync/changelist/recent.xml"
-	m := &mirror{t: t, site: p.site, folder: t.TempDir()}
+	m := &copySource{t: t, site: p.site, folder: t.TempDir()}
 	inSync := func(when string) {
 		t.Helper()
 		if d := m.audit(list); !d.inSync() {

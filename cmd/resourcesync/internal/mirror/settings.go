@@ -1,7 +1,6 @@
-package main
+package mirror
 
 import (
-	"errors"
 	"log/slog"
 	"math"
 	"time"
@@ -13,9 +12,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/copyname"
 )
 
-// A mirrorConfig is the command line of mirror.
-type mirrorConfig struct {
-	source, folder string // folder may be the URL of a bucket
+// A Config is the command line of mirror.
+type Config struct {
+	Source, Folder string // folder may be the URL of a bucket
 	state          string // the folder of the state of a copy in a bucket
 
 	requests.Settings
@@ -30,7 +29,7 @@ type mirrorConfig struct {
 	name                    string // for the operators of the Source
 }
 
-func (m *mirrorConfig) declare(c *settings.Catalog) {
+func (m *Config) Declare(c *settings.Catalog) {
 	m.Settings.Declare(c)
 	m.CopyLimits.Declare(c)
 	m.Callback.Declare(c)
@@ -83,21 +82,7 @@ func (m *mirrorConfig) declare(c *settings.Catalog) {
 	)
 }
 
-func parseMirror(args []string) (*mirrorConfig, error) {
-	m, c := new(mirrorConfig), new(settings.Catalog)
-	m.declare(c)
-	others, err := parse(c, args)
-	if err == nil && len(others) != 2 {
-		err = errors.New("give the URL of a Source and the folder or bucket for the copy, as in: resourcesync mirror https://example.org/ copy")
-	}
-	if err == nil {
-		m.source, m.folder = others[0], others[1]
-		err = c.Locate(m.check())
-	}
-	return m, refuse("mirror", err)
-}
-
-func (m *mirrorConfig) check() error {
+func (m *Config) Check() error {
 	var f settings.Faults
 	f.If(m.every < 0 || m.every > 0 && m.every < time.Second, "every", "give a time of at least a second, such as 15m")
 	f.If(m.audit && (m.every > 0 || m.follow), "audit", "excludes --every and --follow")
@@ -109,12 +94,12 @@ func (m *mirrorConfig) check() error {
 	f.If(m.CallbackURL != "" && !m.follow, "callback-url", "needs --follow")
 	f.If(m.name != "" && !copyname.Valid(m.name), "name", "give %s", copyname.Rule)
 	f.If(m.only != "" && requests.CheckURL(m.only) != nil, "only", "give the URL of a list, such as https://example.org/resourcelist.xml")
-	f.Add(requests.CheckURL(m.source), m.Settings.Check(), m.Callback.Check(), m.checkState())
+	f.Add(requests.CheckURL(m.Source), m.Settings.Check(), m.Callback.Check(), m.checkState())
 	return f.Err()
 }
 
 // options returns the options of the Destination.
-func (c *mirrorConfig) options(log *slog.Logger, progress func(destination.Progress)) *destination.Options {
+func (c *Config) options(log *slog.Logger, progress func(destination.Progress)) *destination.Options {
 	o := &destination.Options{
 		State: c.state,
 		Allow: c.Addresses, Rate: c.Rate, Concurrency: c.Concurrency, IgnoreRobots: c.IgnoreRobots,

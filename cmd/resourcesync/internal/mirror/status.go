@@ -1,4 +1,4 @@
-package main
+package mirror
 
 import (
 	"context"
@@ -25,7 +25,7 @@ func (m *mirroring) withStatus(ctx context.Context, listener net.Listener, run f
 		}
 		return errors.Join(all...)
 	}})
-	server, _ := operators.NewServer(listener, m.mirrorConfig.status, m.log, mux)
+	server, _ := operators.NewServer(listener, m.Config.status, m.log, mux)
 	return server.RunWhile(ctx, m.log, run)
 }
 
@@ -37,7 +37,7 @@ func (m *mirroring) statusNow(context.Context) (any, status.Health, func() ([]by
 // copyStatus describes the copy. A copy has problems if the last run has failed or left something
 // undone; a first run that has not ended is not a problem.
 func (m *mirroring) copyStatus() *status.CopyStatus {
-	s := &status.CopyStatus{Copy: status.Copy{Status: m.Destination.Status(), Dir: m.folder, Release: m.release()}}
+	s := &status.CopyStatus{Copy: status.Copy{Status: m.Destination.Status(), Dir: m.Folder, Release: m.release()}}
 	c := &s.Copy
 	if next := m.next.Load(); next != nil {
 		c.Next = *next
@@ -54,9 +54,9 @@ func (m *mirroring) copyStatus() *status.CopyStatus {
 }
 
 // release returns the command that carries out held deletions.
-func (c *mirrorConfig) release() string {
-	words := []string{"resourcesync", "mirror", settings.ShellWord(c.source), settings.ShellWord(c.folder)}
-	if bucketurl.Is(c.folder) {
+func (c *Config) release() string {
+	words := []string{"resourcesync", "mirror", settings.ShellWord(c.Source), settings.ShellWord(c.Folder)}
+	if bucketurl.Is(c.Folder) {
 		words = append(words, "--state-folder", settings.ShellWord(c.state))
 	}
 	return strings.Join(append(words, "--max-delete", "100%"), " ")
@@ -65,8 +65,8 @@ func (c *mirrorConfig) release() string {
 // disks returns the places of the state and of the copy. A copy in a bucket has no
 // disk.
 func (m *mirroring) disks() []disk.Place {
-	if bucketurl.Is(m.folder) {
+	if bucketurl.Is(m.Folder) {
 		return []disk.Place{{Of: "state", Path: m.state}}
 	}
-	return []disk.Place{{Of: "state", Path: m.folder}, {Of: "copy", Path: m.folder}}
+	return []disk.Place{{Of: "state", Path: m.Folder}, {Of: "copy", Path: m.Folder}}
 }

@@ -1,4 +1,4 @@
-package main
+package mirror
 
 import (
 	"cmp"
@@ -19,8 +19,8 @@ import (
 )
 
 // requestAudit lets the process that follows the Source audit. If that ends, this one does.
-func (c *mirrorConfig) requestAudit(ctx context.Context, screen *terminal.Screen, stdout io.Writer, open func() (*destination.Destination, error)) error {
-	request, err := destination.NewAuditRequest(cmp.Or(c.state, filepath.Join(c.folder, ".resourcesync")))
+func (c *Config) requestAudit(ctx context.Context, screen *terminal.Screen, stdout io.Writer, open func() (*destination.Destination, error)) error {
+	request, err := destination.NewAuditRequest(cmp.Or(c.state, filepath.Join(c.Folder, ".resourcesync")))
 	if err != nil {
 		return err
 	}
@@ -46,13 +46,13 @@ func (c *mirrorConfig) requestAudit(ctx context.Context, screen *terminal.Screen
 // retryState is the interval at which an audit tries to use the state of another process itself.
 const retryState = 10 * time.Second
 
-func (c *mirrorConfig) runAudit(ctx context.Context, d *destination.Destination, screen *terminal.Screen, stdout io.Writer) error {
+func (c *Config) runAudit(ctx context.Context, d *destination.Destination, screen *terminal.Screen, stdout io.Writer) error {
 	a, err := d.Audit(ctx)
 	return c.auditResult(a, err, screen, stdout)
 }
 
 // auditResult prints the report of an audit, and returns an error if the copy differs.
-func (c *mirrorConfig) auditResult(a *destination.AuditReport, err error, screen *terminal.Screen, stdout io.Writer) error {
+func (c *Config) auditResult(a *destination.AuditReport, err error, screen *terminal.Screen, stdout io.Writer) error {
 	screen.Status("")
 	if err != nil {
 		return noAnswer(err)

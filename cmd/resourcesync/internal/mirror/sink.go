@@ -1,4 +1,4 @@
-package main
+package mirror
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 )
 
 // checkState returns an error if the state of a copy is in a wrong place.
-func (c *mirrorConfig) checkState() error {
-	if !bucketurl.Is(c.folder) {
+func (c *Config) checkState() error {
+	if !bucketurl.Is(c.Folder) {
 		if c.state != "" {
 			return settings.Fault("state-folder", "is for copies in buckets; the state of a copy in a folder is in that folder")
 		}
@@ -26,25 +26,25 @@ func (c *mirrorConfig) checkState() error {
 	if c.state == "" {
 		return fmt.Errorf("no --state-folder given; give a folder of this computer for the state of the copy in the bucket, as in --state-folder /var/lib/mirror, or in %s", settings.VariableOf("state-folder"))
 	}
-	_, err := bucketurl.Parse(c.folder)
+	_, err := bucketurl.Parse(c.Folder)
 	return err
 }
 
 // openSink opens the folder or bucket of the copy. The caller calls the returned function
 // after the last use.
-func (c *mirrorConfig) openSink(ctx context.Context) (destination.Sink, func() error, error) {
-	if !bucketurl.Is(c.folder) {
+func (c *Config) openSink(ctx context.Context) (destination.Sink, func() error, error) {
+	if !bucketurl.Is(c.Folder) {
 		open := destination.OpenFolder
 		if c.rebuild {
 			open = destination.AdoptFolder
 		}
-		folder, err := open(c.folder)
+		folder, err := open(c.Folder)
 		if err != nil {
 			return nil, nil, err
 		}
 		return folder, folder.Close, nil
 	}
-	at, err := bucketurl.Parse(c.folder)
+	at, err := bucketurl.Parse(c.Folder)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -68,7 +68,7 @@ func (c *mirrorConfig) openSink(ctx context.Context) (destination.Sink, func() e
 
 // claimState records the bucket in the state. With the state of another bucket, missing
 // copies would pass for existing ones.
-func (c *mirrorConfig) claimState(at *bucketurl.Bucket) error {
+func (c *Config) claimState(at *bucketurl.Bucket) error {
 	if err := os.MkdirAll(c.state, 0o700); err != nil {
 		return err
 	}
