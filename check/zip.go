@@ -234,7 +234,7 @@ func directory(r io.ReaderAt, size int64) (count, length uint64, err error) {
 	}
 	i := bytes.LastIndex(tail, []byte("PK\x05\x06"))
 	if i < 0 || i+endLength > len(tail) {
-		return 0, 0, errors.New("the file has no directory of a ZIP file: it is none, or its end is missing")
+		return 0, 0, errors.New("the file has no ZIP directory: it is not a ZIP file, or its end is missing")
 	}
 	end := tail[i:]
 	count, length = uint64(binary.LittleEndian.Uint16(end[10:])), uint64(binary.LittleEndian.Uint32(end[12:]))

@@ -229,7 +229,7 @@ func (p *Publication) end(w *writer, err error) {
 	p.passed = make(chan struct{})
 }
 
-// note reports the error of a pass, or nil. A set that is not ready is no failure.
+// note reports the error of a pass, or nil. A set that is not ready is not a failure.
 func (p *Publication) note(ctx context.Context, err error) {
 	if sets, ok := errors.AsType[setErrors](err); ok {
 		err = sets.ready().err()

@@ -11,7 +11,6 @@ package checktest
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -103,7 +102,7 @@ type transport struct {
 // RoundTrip implements [http.RoundTripper].
 func (tr *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Host != tr.host {
-		return nil, errors.New("the handler is not asked for other hosts than " + tr.host)
+		return nil, fmt.Errorf("request for a host other than %s", tr.host)
 	}
 	local := r.Clone(r.Context())
 	local.URL.Scheme, local.URL.Host = "http", tr.to

@@ -65,7 +65,7 @@ func TestViolations(t *testing.T) {
 	if len(r.errors) != 21 || report.Forces[check.Must] != 31 || !strings.HasPrefix(r.errors[0], base+".well-known/resourcesync:2:34: error: an entry has no loc [loc-missing, Core 7: must]. Add the URI") {
 		t.Errorf("%v, errors %q", report.Forces, r.errors)
 	}
-	if !strings.Contains(r.errors[20], "the handler is not asked for other hosts") {
+	if !strings.Contains(r.errors[20], "request for a host other than") {
 		t.Errorf("another host: %s", r.errors[20])
 	}
 	if logs := strings.Join(r.logs, "\n"); !strings.Contains(logs, "no-validators") || !strings.Contains(logs, "10 further findings of the rule loc-missing") {

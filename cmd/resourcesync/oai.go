@@ -57,7 +57,7 @@ func (o *oaiConfig) declare(c *settings.Catalog) {
 			Text: `The maximum size of the records of one listing in the state, about 300 bytes for each. A harvest
 				that needs more fails, and deletes nothing.`},
 		settings.Setting{Name: "rate", Value: settings.Float(&o.rate), Default: "1", Group: settings.Limits,
-			Text: `The maximum number of requests per second to a host, such as 5 or 0.5. 0 is no limit. The host is
+			Text: `The maximum number of requests per second to a host, such as 5 or 0.5. 0 means no limit. The host is
 				that of the repository.`},
 	)
 	c.Change(settings.Setting{Name: "rescan", Default: "10m",

@@ -59,7 +59,7 @@ func (u *upstreamConfig) declare(c *settings.Catalog) {
 				without a validator. none requests nothing: every page in the sitemaps is listed, even a private
 				one.`},
 		settings.Setting{Name: "rate", Value: settings.Float(&u.rate), Default: "20", Group: settings.Limits,
-			Text: `The maximum number of requests per second to a host, such as 5 or 0.5. 0 is no limit. The scanner
+			Text: `The maximum number of requests per second to a host, such as 5 or 0.5. 0 means no limit. The scanner
 				sends them to the web server of the website.`},
 		settings.Setting{Name: "revisit", Value: settings.Float(&u.revisit), Default: "1", Group: settings.Lists,
 			Text: `The number of pages per second to check in rotation, because sitemaps do not show all changes,

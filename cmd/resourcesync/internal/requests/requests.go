@@ -28,7 +28,7 @@ func (s *Settings) Declare(c *settings.Catalog) {
 		settings.Setting{Name: "concurrency", Value: settings.Int(&s.Concurrency), Default: "4", Group: settings.Limits,
 			Text: "The number of concurrent requests to a host."},
 		settings.Setting{Name: "rate", Value: settings.Float(&s.Rate), Default: "0",
-			Text: `The maximum number of requests per second to a host, such as 5 or 0.5. 0 is no limit. A robots.txt
+			Text: `The maximum number of requests per second to a host, such as 5 or 0.5. 0 means no limit. A robots.txt
 				may ask for fewer.`},
 		settings.Setting{Name: "ignore-robots", Value: settings.Bool(&s.IgnoreRobots), Group: settings.Limits,
 			Text: "Request what robots.txt disallows."},
@@ -48,9 +48,9 @@ type CopyLimits struct{ MaxResource, MaxSize, MaxState int64 }
 func (l *CopyLimits) Declare(c *settings.Catalog) {
 	c.Add(
 		settings.Setting{Name: "max-resource", Value: settings.Size(&l.MaxResource), Default: "0", Group: settings.Limits,
-			Text: "The maximum size of a resource, such as 4GiB; larger ones are not copied. 0 is no limit."},
+			Text: "The maximum size of a resource, such as 4GiB; larger ones are not copied. 0 means no limit."},
 		settings.Setting{Name: "max-size", Value: settings.Size(&l.MaxSize), Default: "0", Group: settings.Limits,
-			Text: `The maximum size of the copy, such as 1TB. A run that would exceed it fails. 0 is no limit.`},
+			Text: `The maximum size of the copy, such as 1TB. A run that would exceed it fails. 0 means no limit.`},
 		settings.Setting{Name: "max-state", Value: settings.Size(&l.MaxState), Default: "16GiB", Group: settings.Limits,
 			Text: `The maximum size of the database with the state of the copy, about 500 bytes for each resource. A
 				run that needs more fails.`},
