@@ -153,6 +153,13 @@ func (b *baseline) finish() error {
 		}
 		b.total += missing
 	}
+	if !b.hasChanges(b.set) && !b.at.IsZero() { // at can be before the snapshot, and nothing else shows later deletions
+		n, err := b.state.AskUnlisted(b.set.URI, b.first, b.at, b.at.Add(state.MaxMargin))
+		if err != nil {
+			return err
+		}
+		b.total += n
+	}
 	if b.first < b.st.Baseline && !hold {
 		if err := b.state.AskSuperseded(b.set.URI, b.first, b.st.Baseline); err != nil {
 			return err
