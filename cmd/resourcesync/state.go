@@ -173,6 +173,7 @@ func openPostgres(ctx context.Context, c *siteConfig, o *sqlstore.Options) (*sta
 	if err != nil {
 		return nil, refuse(err)
 	}
+	pgstore.Follow(config)
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, refuse(err)

@@ -57,6 +57,12 @@ type DB interface {
 	// File returns the absolute path of the database file, or "" in PostgreSQL.
 	File() string
 
+	// History returns the name of the history that the database has, or "" if it has none:
+	// SQLite, and PostgreSQL if the role may not see it. A standby that has become the primary,
+	// and a database that was restored, have another history, which may lack the last
+	// transactions of the former one.
+	History(ctx context.Context) (string, error)
+
 	// Close returns the connections that are kept in use to the pool, and closes
 	// a pool that the DB opened itself. No other method may be running or be
 	// called later.
@@ -102,7 +108,8 @@ type DB interface {
 
 	// Listen calls wake whenever any process may have committed a change, until ctx is
 	// done or listening fails. In PostgreSQL these are changes of tables with a trigger
-	// that notifies, and calls of Notify; in SQLite, all changes.
+	// that notifies, and calls of Notify; in SQLite, all changes. It also fails within seconds
+	// if another server has become the primary.
 	Listen(ctx context.Context, wake func()) error
 }
 
@@ -173,6 +180,10 @@ func One[T any](ctx context.Context, c Querier, read func(Row) T, sql string, ar
 
 // ErrNewer means that the tables are of a newer version of this program.
 var ErrNewer = errors.New("a newer version of this program has written the database")
+
+// ErrLeft means that a server has been left behind: this process has already used the server
+// that has taken over from it.
+var ErrLeft = errors.New("another database server has taken over from this one; stop this one, or remove its address")
 
 // ErrDamaged reports corrupted content of a database.
 var ErrDamaged = errors.New("the database is damaged; restore a backup, or start with an empty database")

@@ -37,6 +37,12 @@ func Open(ctx context.Context, pool *pgxpool.Pool, opts *sqlstore.Options) (*sql
 	return seam.As[sqlstore.Store](seam.OpenStore(ctx, db, migrations, opts))
 }
 
+// Follow is for a pool whose address names several servers, one of which is the primary. Call it
+// before the pool is created. After another server has taken over, a former primary that comes
+// back may still say that it is one; without Follow, the pool may connect to nothing else, and
+// every method fails.
+func Follow(config *pgxpool.Config) { pgdb.Follow(config) }
+
 // Tx returns a transaction of pgx for [sqlstore.Journal.Record]. For a transaction of
 // database/sql, use [sqlstore.SQLTx].
 func Tx(tx pgx.Tx) sqlstore.Tx { return transaction{tx} }

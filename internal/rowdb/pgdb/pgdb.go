@@ -63,9 +63,12 @@ func (db *database) Query(ctx context.Context, sql string, each func(rowdb.Row) 
 }
 
 func (db *database) acquire(ctx context.Context, f func(*connection) error) error {
-	return rowdb.ContextError(ctx, damaged(db.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
-		return f(&connection{conn: c.Conn()})
-	})))
+	conn, err := db.connect(ctx)
+	if err != nil {
+		return rowdb.ContextError(ctx, err)
+	}
+	defer conn.Release()
+	return rowdb.ContextError(ctx, damaged(f(&connection{conn: conn.Conn()})))
 }
 
 // byIndex are planner settings for statements that each have an index to follow.
@@ -127,7 +130,7 @@ func (db *database) transaction(ctx context.Context, begin string, f func(rowdb.
 const idle = 'I'
 
 func (db *database) Session(ctx context.Context, f func(rowdb.Conn) error) error {
-	conn, err := db.pool.Acquire(ctx)
+	conn, err := db.connect(ctx)
 	if err != nil {
 		return rowdb.ContextError(ctx, err)
 	}
@@ -165,7 +168,7 @@ func damaged(err error) error {
 // TryLock implements [rowdb.DB] with an advisory lock of a session. The session sends a
 // heartbeat; when that stops, PostgreSQL ends the session and frees the lock.
 func (db *database) TryLock(ctx context.Context, n int32, f func(context.Context) error) (bool, error) {
-	conn, err := db.pool.Acquire(ctx)
+	conn, err := db.connect(ctx)
 	if err != nil {
 		return false, rowdb.ContextError(ctx, err)
 	}
@@ -203,7 +206,8 @@ func (db *database) TryLock(ctx context.Context, n int32, f func(context.Context
 	})
 }
 
-// stayAlive sends a heartbeat on conn until ctx is done.
+// stayAlive sends a heartbeat on conn until ctx is done. It fails if another server has taken
+// over: its lock is free.
 func stayAlive(ctx context.Context, conn *pgx.Conn) error {
 	tick := time.NewTicker(sessionTimeout / 6)
 	defer tick.Stop()
@@ -213,14 +217,24 @@ func stayAlive(ctx context.Context, conn *pgx.Conn) error {
 			return nil
 		case <-tick.C:
 		}
-		ping, cancel := context.WithTimeout(context.WithoutCancel(ctx), sessionTimeout)
-		err := conn.Ping(ping)
-		cancel()
-		if err != nil {
+		if err := ping(context.WithoutCancel(ctx), conn); err != nil {
 			return err
 		}
 	}
 }
+
+func ping(ctx context.Context, conn *pgx.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, sessionTimeout)
+	defer cancel()
+	if err := conn.Ping(ctx); err != nil {
+		return err
+	}
+	return checkMet(conn)
+}
+
+// listenPing is the time between two heartbeats of a session that listens. Without them, it would
+// wait for a server that has vanished without a word.
+const listenPing = 2 * time.Second
 
 // channel is the expression for the name of the channel. It is a digest, because the name
 // of a schema may be longer than a channel's may be. Triggers that notify use the same
@@ -228,7 +242,7 @@ func stayAlive(ctx context.Context, conn *pgx.Conn) error {
 const channel = "'rs_' || md5(current_schema())"
 
 func (db *database) Listen(ctx context.Context, wake func()) error {
-	acquired, err := db.pool.Acquire(ctx)
+	acquired, err := db.connect(ctx)
 	if err != nil {
 		return rowdb.ContextError(ctx, err)
 	}
@@ -243,11 +257,27 @@ func (db *database) Listen(ctx context.Context, wake func()) error {
 		for {
 			// Wake once at the beginning, for earlier commits.
 			wake()
-			if _, err := conn.WaitForNotification(ctx); err != nil {
+			if err := await(ctx, conn); err != nil {
 				return err
 			}
 		}
 	})
+}
+
+// await waits for a notification.
+func await(ctx context.Context, conn *pgx.Conn) error {
+	for {
+		wait, cancel := context.WithTimeout(ctx, listenPing)
+		_, err := conn.WaitForNotification(wait)
+		late := wait.Err() != nil
+		cancel()
+		if err == nil || ctx.Err() != nil || !late {
+			return err
+		}
+		if err := ping(ctx, conn); err != nil {
+			return err
+		}
+	}
 }
 
 func (c *connection) Notify(ctx context.Context) error {

@@ -132,6 +132,8 @@ func (db *database) Schema() string { return "" }
 
 func (db *database) File() string { return db.path }
 
+func (db *database) History(context.Context) (string, error) { return "", nil }
+
 func (db *database) Close() error {
 	db.mu.Lock()
 	if db.own && len(db.hot) > 0 {

@@ -19,6 +19,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/pgstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/mysqltable"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/pgtable"
@@ -37,7 +38,12 @@ type DB struct {
 func Open(ctx context.Context, address string, writes bool) (*DB, error) {
 	switch {
 	case IsPostgres(address):
-		pool, err := pgxpool.New(ctx, address)
+		config, err := pgxpool.ParseConfig(address)
+		if err != nil {
+			return nil, err
+		}
+		pgstore.Follow(config)
+		pool, err := pgxpool.NewWithConfig(ctx, config)
 		return &DB{Postgres: pool}, err
 	case IsMySQL(address):
 		config, err := MySQLConfig(address)
