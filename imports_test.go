@@ -57,6 +57,7 @@ var floors = map[string]int{
 	"/internal/subscriber":       4,
 	"/internal/ping":             3,
 	"/internal/s3test":           8,
+	"/internal/pgtest":           8,
 	"/internal/azuretest":        8,
 	"/internal/render":           3,
 	"/internal/partition":        3,

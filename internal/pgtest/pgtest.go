@@ -1,0 +1,202 @@
+// Package pgtest starts PostgreSQL servers for single tests, which can be killed, replicated and
+// promoted.
+package pgtest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
+)
+
+// A Server is a PostgreSQL that only one test uses.
+type Server struct {
+	Port    int
+	t       testing.TB
+	folder  string
+	bin     string
+	as      *syscall.SysProcAttr
+	process *exec.Cmd
+	ended   chan struct{}
+}
+
+// Start starts a server that standbys can follow. The test is skipped if no server is installed.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	s := newServer(t)
+	s.run("initdb", "--no-sync", "-A", "trust", "-U", "postgres", "-D", s.data())
+	s.Restart()
+	return s
+}
+
+func newServer(t testing.TB) *Server {
+	t.Helper()
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	must(t, err)
+	if len(found) == 0 {
+		path, err := exec.LookPath("initdb")
+		if err != nil {
+			needs.Skip(t, "initdb is not installed")
+		}
+		found = []string{path}
+	}
+	s := &Server{t: t, bin: filepath.Dir(slices.Max(found)), as: new(syscall.SysProcAttr)}
+	s.folder, err = os.MkdirTemp("", "server") // a short path, for the name of a socket
+	must(t, err)
+	t.Cleanup(func() {
+		s.Kill()
+		must(t, os.RemoveAll(s.folder))
+	})
+	if os.Geteuid() == 0 { // PostgreSQL refuses to run as root
+		u, err := user.Lookup("postgres")
+		if err != nil {
+			needs.Skip(t, err)
+		}
+		uid, _ := strconv.Atoi(u.Uid)
+		gid, _ := strconv.Atoi(u.Gid)
+		must(t, os.Chown(s.folder, uid, gid))
+		s.as.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	}
+	address, err := net.ResolveTCPAddr("tcp", needs.Address(t))
+	must(t, err)
+	s.Port = address.Port
+	return s
+}
+
+func (s *Server) data() string { return filepath.Join(s.folder, "data") }
+
+// run runs a program of PostgreSQL.
+func (s *Server) run(name string, args ...string) {
+	s.t.Helper()
+	c := exec.Command(filepath.Join(s.bin, name), args...)
+	c.SysProcAttr, c.Dir = s.as, "/"
+	if out, err := c.CombinedOutput(); err != nil {
+		s.t.Fatalf("%s: %v\n%s", name, err, out)
+	}
+}
+
+// Restart starts the server again, and waits until it answers.
+func (s *Server) Restart() {
+	s.t.Helper()
+	for until := time.Now().Add(needs.Patience); time.Now().Before(until); {
+		log, err := os.OpenFile(filepath.Join(s.folder, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+		must(s.t, err)
+		// A commit survives the server, not the system.
+		s.process = exec.Command(filepath.Join(s.bin, "postgres"), "-D", s.data(), "-p", strconv.Itoa(s.Port), "-k", s.folder,
+			"-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "wal_level=replica", "-c", "hot_standby=on", "-c", "wal_keep_size=64MB")
+		s.process.SysProcAttr, s.process.Dir, s.process.Stdout, s.process.Stderr = s.as, "/", log, log
+		must(s.t, s.process.Start())
+		log.Close()
+		s.ended = make(chan struct{})
+		go func(c *exec.Cmd, ended chan struct{}) { c.Wait(); close(ended) }(s.process, s.ended)
+		for alive := true; alive && time.Now().Before(until); {
+			if _, err := s.try("SELECT 1"); err == nil {
+				return
+			}
+			select {
+			case <-s.ended: // processes of a killed server may delay it for a moment
+				alive = false
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+	}
+	text, _ := os.ReadFile(filepath.Join(s.folder, "log"))
+	s.t.Fatalf("the server does not start:\n%s", text)
+}
+
+// Kill ends the server as a crash would.
+func (s *Server) Kill() {
+	if s.process != nil {
+		_ = s.process.Process.Kill()
+		<-s.ended
+		s.process = nil
+	}
+}
+
+// Standby starts a standby that follows s.
+func (s *Server) Standby() *Server {
+	s.t.Helper()
+	b := newServer(s.t)
+	b.run("pg_basebackup", "-h", "127.0.0.1", "-p", strconv.Itoa(s.Port), "-U", "postgres", "-D", b.data(), "-X", "stream", "--checkpoint=fast", "--no-sync", "-R")
+	b.Restart()
+	return b
+}
+
+// Cut ends the replication to a standby, and Promote makes it the primary.
+func (s *Server) Cut() {
+	s.t.Helper()
+	s.Exec("ALTER SYSTEM SET primary_conninfo = ''")
+	s.Exec("SELECT pg_reload_conf()")
+	for s.Exec("SELECT count(*) FROM pg_stat_wal_receiver") != "0" {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// Promote makes a standby the primary.
+func (s *Server) Promote() {
+	s.t.Helper()
+	s.run("pg_ctl", "promote", "-w", "-D", s.data())
+}
+
+// CaughtUp waits until a standby has everything that s has.
+func (s *Server) CaughtUp(standby *Server) {
+	s.t.Helper()
+	position := s.Exec("SELECT pg_current_wal_insert_lsn()::text")
+	for until := time.Now().Add(needs.Patience); standby.Exec("SELECT (pg_last_wal_replay_lsn() >= '"+position+"')::text") != "true"; {
+		if time.Now().After(until) {
+			s.t.Fatal("the standby does not catch up")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// Address returns the URL of the database in the first server that is a primary.
+func Address(servers ...*Server) string {
+	hosts := ""
+	for _, s := range servers {
+		hosts += fmt.Sprintf(",127.0.0.1:%d", s.Port)
+	}
+	return "postgres://postgres@" + hosts[1:] + "/postgres?target_session_attrs=read-write"
+}
+
+// Exec runs a statement and returns the text of its first column.
+func (s *Server) Exec(sql string) string {
+	s.t.Helper()
+	text, err := s.try(sql)
+	must(s.t, err)
+	return text
+}
+
+func (s *Server) try(sql string) (text string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), needs.Patience)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres", s.Port))
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close(ctx)
+	results, err := conn.PgConn().Exec(ctx, sql).ReadAll()
+	if err == nil && len(results[0].Rows) > 0 {
+		text = string(results[0].Rows[0][0])
+	}
+	return text, err
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
