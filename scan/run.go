@@ -52,8 +52,25 @@ func (s *Set) Run(ctx context.Context) error {
 	}
 	g.Go(func() error { s.watch(ctx); return nil })
 	g.Go(func() error { s.awaitRelease(ctx); return nil })
+	g.Go(func() error { s.awaitRestart(ctx); return nil })
 	g.Go(func() error { s.scanAll(ctx); return nil })
 	return g.Wait()
+}
+
+// awaitRestart has everything scanned when the stored set may have lost what was scanned before.
+func (s *Set) awaitRestart(ctx context.Context) {
+	r, ok := s.stored.(Restarter)
+	if !ok {
+		return
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.Restarted():
+			s.Scan()
+		}
+	}
 }
 
 // scanAll scans until ctx is done.

@@ -119,3 +119,10 @@ type Kept struct {
 	// a [resourcesync.UnreadableError].
 	Unreadable int64
 }
+
+// A Restarter is a [Stored] set that notices that it has lost changes, because its database was
+// restored, or another server has taken over.
+type Restarter interface {
+	// Restarted returns a channel that then gets a value. [Set.Run] scans everything again.
+	Restarted() <-chan struct{}
+}

@@ -39,7 +39,8 @@ type row struct {
 // that exist and the encoded edits, or is nil.
 func (s *Store) apply(ctx context.Context, c rowdb.Conn, set *setRow, edits []changes.Edit, before *preload) (*changeBatch, error) {
 	b := &changeBatch{
-		Batch: changes.Batch{Ready: set.ready, Last: set.last, Count: set.count, Now: s.now},
+		// What readers have seen is later than set.last only if the database has lost changes.
+		Batch: changes.Batch{Ready: set.ready, Last: max(set.last, s.survival.seen(set.id)), Count: set.count, Now: s.now},
 		store: s, conn: c, set: set,
 	}
 	if before != nil {

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -107,6 +108,26 @@ func useArchive(t *testing.T, store *Store, clock *clock) {
 	}
 }
 
+// useHistory answers for a history in which another process does not answer, and undoes that.
+func useHistory(t *testing.T, store *Store) {
+	v := &store.survival
+	v.checking.Lock()
+	defer v.checking.Unlock()
+	undo := errors.New("undo")
+	err := store.db.Update(t.Context(), func(c rowdb.Conn) error {
+		for key, value := range map[string]string{historyNote: "former", processNote + "other": "former "} {
+			if err := v.put(t.Context(), c, key, value); err != nil {
+				return err
+			}
+		}
+		v.waiting = time.Now().Add(-answerTimeout)
+		return cmp.Or(store.answer(t.Context(), c, "new", map[int64]restart{}), undo)
+	})
+	if err != undo {
+		t.Error(err)
+	}
+}
+
 func useSets(t *testing.T, store *Store, clock *clock) {
 	ctx := t.Context()
 	must := func(err error) {
@@ -121,6 +142,7 @@ func useSets(t *testing.T, store *Store, clock *clock) {
 	must(store.SaveNotes(ctx, "program", map[string][]byte{"a": {1}}, []string{"b"}))
 	_, err = store.Notes(ctx, "program")
 	must(err)
+	useHistory(t, store)
 	for _, n := range []int{3 * maxBlock, 2 * maxBlock} {
 		_, err := set.Scan(ctx, articles(n))
 		must(err)

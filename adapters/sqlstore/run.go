@@ -72,6 +72,9 @@ func (s *Store) Run(ctx context.Context) error {
 		s.retry(ctx, "sequencing", func() error { return s.lead(ctx, pending) })
 	})
 	wg.Go(func() {
+		s.retry(ctx, "following", func() error { return s.survive(ctx) })
+	})
+	wg.Go(func() {
 		s.retry(ctx, "watching", func() error { return s.watch(ctx, changed) })
 	})
 	wg.Wait()

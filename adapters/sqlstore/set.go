@@ -30,6 +30,8 @@ type Journal struct {
 	ready atomic.Bool
 	seen  atomic.Int64 // the newest change that this process has read
 
+	restarted chan struct{} // has a value when this process has begun the journal anew
+
 	journalOnly bool
 }
 
@@ -58,6 +60,7 @@ var (
 	_ resourcesync.Watcher    = (*Set)(nil)
 	_ resourcesync.Coverer    = (*Set)(nil)
 	_ scan.Stored             = (*Set)(nil)
+	_ scan.Restarter          = (*Set)(nil)
 
 	_ resourcesync.Stater   = (*Journal)(nil)
 	_ resourcesync.Windower = (*Journal)(nil)
@@ -69,7 +72,7 @@ var (
 // Set returns the set of this name, and creates it if there is none. opts may be nil.
 func (s *Store) Set(ctx context.Context, name string, opts *scan.SetOptions) (*Set, error) {
 	row := setRow{name: name, ready: opts == nil || !opts.AwaitScan}
-	set := &Set{Journal: Journal{store: s, name: name}, limits: stored.Limits(opts)}
+	set := &Set{Journal: Journal{store: s, name: name, restarted: make(chan struct{}, 1)}, limits: stored.Limits(opts)}
 	if err := set.open(ctx, row); err != nil {
 		return nil, err
 	}
@@ -94,7 +97,7 @@ func (s *Store) names(ctx context.Context, journal int) ([]string, error) {
 // Journal returns the journal of this name, and creates it if there is none. A set and a
 // journal cannot have the same name.
 func (s *Store) Journal(ctx context.Context, name string) (*Journal, error) {
-	j := &Journal{store: s, name: name, journalOnly: true}
+	j := &Journal{store: s, name: name, journalOnly: true, restarted: make(chan struct{}, 1)}
 	if err := j.open(ctx, setRow{name: name, journal: true, ready: true}); err != nil {
 		return nil, err
 	}
@@ -121,6 +124,7 @@ func (j *Journal) open(ctx context.Context, proposed setRow) error {
 	}
 	j.id = found.id
 	j.ready.Store(found.ready)
+	j.store.survival.add(j)
 	return nil
 }
 

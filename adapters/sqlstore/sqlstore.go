@@ -116,6 +116,7 @@ type Store struct {
 	discarded atomic.Bool     // a transaction, perhaps not committed yet, has discarded a damaged row
 	bell      background.Bell // rings when something may have been committed
 	idle      idleCheck
+	survival  survival
 
 	mu      sync.Mutex
 	watched map[int64]*watched // by the id of the set
@@ -160,6 +161,7 @@ func (s *Store) configure(opts *Options) error {
 // method may be called later.
 func (s *Store) Close() error {
 	s.idle.close()
+	s.leave()
 	return s.db.Close()
 }
 

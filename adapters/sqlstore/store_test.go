@@ -247,7 +247,7 @@ func TestWorksAgain(t *testing.T) {
 	run(t, store)
 	lines := func(words string, want int) func() error {
 		return func() error {
-			for _, work := range []string{"sequencing", "watching"} {
+			for _, work := range []string{"sequencing", "watching", "following"} {
 				if got := strings.Count(log.String(), words+`" work=`+work); got != want {
 					return fmt.Errorf("%d lines say that %s %s, expected %d:\n%s", got, work, words, want, log.String())
 				}

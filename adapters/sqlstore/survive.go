@@ -1,0 +1,191 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/background"
+	"github.com/resourcesync-go/resourcesync/internal/coverage"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/internal/timetext"
+)
+
+// A database can lose its newest transactions: a standby takes over that did not have them, or a
+// backup is restored. Readers may have seen changes of them. They would keep these changes for ever,
+// and a new change could have a time that they have passed. So the journals begin anew, unless
+// nothing is lost.
+//
+// Every process that runs the store has a row in the database. It knows the newest change that it
+// has read, and looks for it. If all processes find theirs, the database has everything that
+// anybody has seen, because transactions are lost from the end only. A process that does not answer
+// may have died with the former server, and seen more than the others.
+
+const (
+	// historyInterval is the time between two looks at the history of the database, and
+	// surviveInterval the time between two searches for what this process has seen.
+	historyInterval = 2 * time.Second
+	surviveInterval = 10 * time.Second
+)
+
+// A survival is what a process knows outside of the database.
+type survival struct {
+	mu       sync.Mutex
+	journals map[int64][]*Journal
+
+	checking sync.Mutex // held for a check, with what follows
+	checked  time.Time  // the last check that found everything
+	presence
+}
+
+func (v *survival) add(j *Journal) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.journals == nil {
+		v.journals = map[int64][]*Journal{}
+	}
+	v.journals[j.id] = append(v.journals[j.id], j)
+}
+
+// seen returns the newest change of a set that this process has read, or 0.
+func (v *survival) seen(set int64) (at int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, j := range v.journals[set] {
+		at = max(at, j.seen.Load())
+	}
+	return at
+}
+
+// all returns seen and the name of each set.
+func (v *survival) all() (seen map[int64]int64, names map[int64]string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	seen, names = map[int64]int64{}, map[int64]string{}
+	for id, journals := range v.journals {
+		for _, j := range journals {
+			seen[id], names[id] = max(seen[id], j.seen.Load()), j.name
+		}
+	}
+	return seen, names
+}
+
+// Restarted implements [scan.Restarter].
+func (s *Set) Restarted() <-chan struct{} { return s.restarted }
+
+// noteRestarted tells the journals of a set that they have begun anew.
+func (v *survival) noteRestarted(set int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, j := range v.journals[set] {
+		background.Signal(j.restarted)
+	}
+}
+
+// survive checks the history of the database until ctx is done or a check fails.
+func (s *Store) survive(ctx context.Context) error {
+	for {
+		if err := s.checkHistory(ctx); err != nil {
+			return err
+		}
+		s.succeeded(ctx, "following")
+		if err := background.Sleep(ctx, historyInterval); err != nil {
+			return err
+		}
+	}
+}
+
+// A restart is a journal that begins anew.
+type restart struct {
+	name   string
+	seen   int64 // by this process
+	reason string
+}
+
+// checkHistory begins journals anew if the database may lack changes that readers have seen. In
+// most cases it only reads.
+func (s *Store) checkHistory(ctx context.Context) error {
+	v := &s.survival
+	v.checking.Lock()
+	defer v.checking.Unlock()
+	history, err := s.db.History(ctx)
+	if err != nil || !v.due(history) && time.Since(v.checked) < surviveInterval {
+		return err
+	}
+	lost, err := v.lost(ctx, s.db)
+	if err != nil {
+		return err
+	}
+	if len(lost) > 0 || v.due(history) {
+		err = s.db.Update(ctx, func(c rowdb.Conn) (err error) {
+			if lost, err = v.lost(ctx, c); err != nil {
+				return err
+			}
+			if err = s.answer(ctx, c, history, lost); err == nil && len(lost) > 0 {
+				err = s.restart(ctx, c, lost)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		v.answered(history)
+	}
+	for id, r := range lost {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "the journal begins anew, because changes may be lost: every Destination compares its copy",
+			slog.String("set", r.name), slog.String("because", r.reason))
+		v.noteRestarted(id)
+	}
+	v.checked = time.Now()
+	return nil
+}
+
+// lost returns the sets that lack the newest change that this process has read. The statements of q
+// must see everything that was committed before the call.
+func (v *survival) lost(ctx context.Context, q rowdb.Querier) (map[int64]restart, error) {
+	seen, names := v.all()
+	lost := map[int64]restart{}
+	err := q.Query(ctx, "SELECT id, name, since, last FROM rs_set", func(r rowdb.Row) error {
+		id := r.Int(0)
+		name, opened := names[id]
+		if !opened || name != rowdb.String(r, 1) {
+			return nil
+		}
+		delete(names, id)
+		if at := seen[id]; at > r.Int(2) && at != r.Int(3) {
+			lost[id] = restart{name: name, seen: at,
+				reason: "the database was restored, or another server has taken over: it lacks the change of " + timetext.Of(moment(at)) + ", which was published"}
+		}
+		return nil
+	})
+	for _, name := range names {
+		if err == nil {
+			err = fmt.Errorf("the database has lost the set %q: restart this process", name)
+		}
+	}
+	for id, r := range lost {
+		var found bool
+		if err == nil {
+			found, err = coverage.Has(ctx, q, id, moment(r.seen))
+		}
+		if found {
+			delete(lost, id)
+		}
+	}
+	return lost, err
+}
+
+// restart begins journals anew, after everything that this process has read.
+func (s *Store) restart(ctx context.Context, c rowdb.Conn, journals map[int64]restart) error {
+	if err := s.numberAll(ctx, c); err != nil {
+		return err
+	}
+	for id, r := range journals {
+		if _, err := coverage.Restart(ctx, c, id, s.now(), moment(r.seen), r.reason); err != nil {
+			return err
+		}
+	}
+	return nil
+}
