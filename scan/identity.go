@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -99,11 +100,18 @@ func (id Identity) record(ctx context.Context, set Stored) error {
 	return set.SetOrigin(ctx, string(text))
 }
 
-// Compare returns an [*OriginError] if set has the resources of another origin than id names.
-// recognizes may be nil.
+// Compare returns an [*OriginError] if set has the resources of another origin than id names. Before
+// the first complete scan, the set has published none: its origin can still be corrected. recognizes
+// may be nil.
 func Compare(ctx context.Context, set Stored, id Identity, recognizes Recognizer) error {
 	recorded, err := Recorded(ctx, set)
 	if err != nil || recorded.Name == "" || recorded.Name == id.Name {
+		return err
+	}
+	if _, err := set.Stat(ctx, resourcesync.Range{}); err != nil {
+		if errors.Is(err, resourcesync.ErrNotReady) {
+			err = nil
+		}
 		return err
 	}
 	if recognizes != nil && id.Given != "" && recorded.Given == id.Given {

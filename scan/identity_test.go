@@ -3,13 +3,16 @@ package scan_test
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
@@ -20,6 +23,14 @@ type named struct {
 }
 
 func (n named) Identity() scan.Identity { return n.id }
+
+// A boundAs is a bindable origin with an identity.
+type boundAs struct {
+	*bindable
+	id scan.Identity
+}
+
+func (b boundAs) Identity() scan.Identity { return b.id }
 
 // A linked folder can be the same under another name.
 type linked struct {
@@ -84,6 +95,32 @@ func TestIdentity(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestOriginCorrected: a wrong origin can be corrected until a complete scan has ended, and what it had
+// listed so far is not published.
+func TestOriginCorrected(t *testing.T) {
+	store, err := sqlitestore.OpenFile(t.Context(), filepath.Join(t.TempDir(), "state.db"), nil)
+	must(t, err)
+	t.Cleanup(func() { must(t, store.Close()) })
+	into := func(name string, resources int, failed error) (*scan.Set, error) {
+		return scan.Into(t.Context(), store, "a", boundAs{&bindable{resources: resources, failed: failed}, scan.Identity{Name: name}}, nil)
+	}
+	wrong, err := into("a wrong origin", 20, errors.New("404"))
+	must(t, err)
+	if _, err := wrong.Update(t.Context()); err == nil {
+		t.Fatal("the scan of a wrong origin succeeded")
+	}
+	right, err := into("the right origin", 3, nil)
+	must(t, err)
+	_, err = right.Update(t.Context())
+	must(t, err)
+	if st, err := right.Stat(t.Context(), resourcesync.Range{}); err != nil || st.Count != 3 {
+		t.Errorf("%d resources, %v, want 3", st.Count, err)
+	}
+	if _, err := into("a wrong origin", 0, nil); err == nil || !strings.Contains(err.Error(), "the resources of the right origin") {
+		t.Errorf("after a complete scan: %v", err)
 	}
 }
 
