@@ -3,6 +3,7 @@ package sqltable
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -89,8 +90,12 @@ func (l *Listing) open(ctx context.Context, db engine.DB, t *Table) error {
 	if err := rel.Try(ctx, db); err != nil {
 		return err
 	}
-	if err := db.CheckUnique(ctx, &rel.Relation); err != nil {
-		return fmt.Errorf("%w; if several columns together identify a row, create a view in which one column joins them, and publish the view", err)
+	err = rel.checkUnique(ctx, db)
+	if unfit, ok := errors.AsType[*FieldError](err); ok {
+		unfit.Err = fmt.Errorf("%w; if several columns together identify a row, create a view in which one column joins them, and publish the view", unfit.Err)
+	}
+	if err != nil {
+		return err
 	}
 	if rel.IsTable && db.CheckIndex(ctx, &rel.Relation) == nil {
 		l.paged = true

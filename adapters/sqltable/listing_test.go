@@ -2,6 +2,7 @@ package sqltable
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -90,7 +91,12 @@ func TestListingRefusals(t *testing.T) {
 	engines(t, func(t *testing.T, d *database) {
 		d.run("CREATE TABLE parts (post {int} NOT NULL, lang {int} NOT NULL, PRIMARY KEY (post, lang))")
 		_, err := d.listing(Table{Name: "parts", Key: "post", URI: "https://example.org/{post}/{lang}"})
-		if err == nil || !strings.Contains(err.Error(), "create a view in which one column joins them") {
+		unfit, ok := errors.AsType[*FieldError](err)
+		if !ok || unfit.Field != "Key" || !strings.Contains(err.Error(), "create a view in which one column joins them") {
+			t.Error(err)
+		}
+		d.run("CREATE TABLE notes (id {int} NOT NULL PRIMARY KEY, title {other})")
+		if _, err := d.listing(Table{Name: "notes", Key: "title", URI: "https://example.org/{id}"}); !errors.As(err, &unfit) || unfit.Field != "Key" || !strings.Contains(err.Error(), "may be NULL") {
 			t.Error(err)
 		}
 	})

@@ -43,7 +43,7 @@ func TestRefusals(t *testing.T) {
 			"another name":    {Table{Name: "good", Key: "id", URI: uri, Hashes: map[string]string{"sha256": "word"}}, "sha-256"},
 			"missing table":   {Table{Name: "bad", Key: "id", URI: uri}, "there is no such table"},
 			"missing schema":  {Table{Schema: "bad", Name: "good", Key: "id", URI: uri}, "there is no such table"},
-			"missing column":  {Table{Name: "good", Key: "i", URI: uri}, `"id" "word"`},
+			"missing column":  {Table{Name: "good", Key: "i", URI: uri}, "the columns are id, word"},
 			"missing in URI":  {Table{Name: "good", Key: "id", URI: "https://example.org/{slug}"}, `no column "slug"`},
 			"type of length":  {Table{Name: "good", Key: "id", URI: uri, Length: "word"}, "cannot be Length"},
 			"bad query":       {Table{Query: "SELECT FROM WHERE", Key: "id", URI: uri}, "syntax"},

@@ -153,7 +153,7 @@ func (p *prover) define(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.db.CheckUnique(ctx, &rel.Relation); err != nil {
+	if err := rel.checkUnique(ctx, p.db); err != nil {
 		return err
 	}
 	templates, err := journalledURIs(ctx, p.db, rel)

@@ -3,6 +3,7 @@ package sqltable
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -221,13 +222,22 @@ func (rel *relation) column(field, name string, kinds ...engine.Kind) (*engine.C
 		for _, c := range rel.Columns {
 			names = append(names, c.Name)
 		}
-		return nil, &FieldError{field, fmt.Errorf("there is no column %q; the columns are %q", name, names)}
+		return nil, &FieldError{field, fmt.Errorf("there is no column %q; the columns are %s", name, strings.Join(names, ", "))}
 	}
 	c := &rel.Columns[i]
 	if len(kinds) > 0 && !slices.Contains(kinds, c.Kind) {
 		return nil, &FieldError{field, fmt.Errorf("column %q is of type %s, which cannot be %s", name, c.Type, field)}
 	}
 	return c, nil
+}
+
+// checkUnique returns a [*FieldError] if keys may be NULL or occur twice.
+func (rel *relation) checkUnique(ctx context.Context, db engine.DB) error {
+	err := db.CheckUnique(ctx, &rel.Relation)
+	if _, ok := errors.AsType[*engine.KeyError](err); ok {
+		return &FieldError{"Key", err}
+	}
+	return err
 }
 
 // findFields finds the columns that make up a resource.

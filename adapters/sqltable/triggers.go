@@ -103,7 +103,7 @@ func (tr *Triggers) create(ctx context.Context, t Table, set string) ([]string, 
 	if err != nil {
 		return nil, err
 	}
-	if err := tr.db.CheckUnique(ctx, &rel.Relation); err != nil {
+	if err := rel.checkUnique(ctx, tr.db); err != nil {
 		return nil, err
 	}
 	if db, ok := tr.db.(engine.OutboxDB); ok {

@@ -206,7 +206,7 @@ func (db *database) CheckUnique(ctx context.Context, rel *engine.Relation) error
 		return nil
 	}
 	if rel.Key.Nullable {
-		return fmt.Errorf("the key %q may be NULL: ALTER TABLE %s MODIFY %s … NOT NULL", rel.Key.Name, rel.Qualified, db.Quote(rel.Key.Name))
+		return engine.KeyErrorf("column %q may be NULL: ALTER TABLE %s MODIFY %s … NOT NULL", rel.Key.Name, rel.Qualified, db.Quote(rel.Key.Name))
 	}
 	var n int
 	err := db.db.QueryRowContext(ctx, `SELECT count(*) FROM information_schema.STATISTICS s
@@ -215,7 +215,7 @@ func (db *database) CheckUnique(ctx context.Context, rel *engine.Relation) error
 			WHERE o.TABLE_SCHEMA = s.TABLE_SCHEMA AND o.TABLE_NAME = s.TABLE_NAME AND o.INDEX_NAME = s.INDEX_NAME AND o.SEQ_IN_INDEX = 2)`,
 		rel.Schema, rel.Name, rel.Key.Name).Scan(&n)
 	if err == nil && n == 0 {
-		err = fmt.Errorf("the values of the key %q can be equal: name a column whose values are unique, such as the primary key; if they are, say so to the database: CREATE UNIQUE INDEX a_name ON %s (%s)", rel.Key.Name, rel.Qualified, db.Quote(rel.Key.Name))
+		err = engine.KeyErrorf("column %q can have the same value in two rows: name a column whose values are unique, such as the primary key; if they are, say so to the database: CREATE UNIQUE INDEX a_name ON %s (%s)", rel.Key.Name, rel.Qualified, db.Quote(rel.Key.Name))
 	}
 	return err
 }

@@ -197,7 +197,7 @@ func (db *database) CheckUnique(ctx context.Context, rel *engine.Relation) error
 			return err
 		}
 		if kind != "m" { // whose columns cannot be declared NOT NULL
-			return fmt.Errorf("the key %q may be NULL: ALTER TABLE %s ALTER COLUMN %s SET NOT NULL", rel.Key.Name, rel.Qualified, db.Quote(rel.Key.Name))
+			return engine.KeyErrorf("column %q may be NULL: ALTER TABLE %s ALTER COLUMN %s SET NOT NULL", rel.Key.Name, rel.Qualified, db.Quote(rel.Key.Name))
 		}
 	}
 	indexes, err := db.indexes(ctx, rel)
@@ -207,7 +207,7 @@ func (db *database) CheckUnique(ctx context.Context, rel *engine.Relation) error
 	if slices.ContainsFunc(indexes, func(i index) bool { return i.Unique }) {
 		return nil
 	}
-	return fmt.Errorf("the values of the key %q can be equal: name a column whose values are unique, such as the primary key; if they are, say so to the database: CREATE UNIQUE INDEX ON %s (%s%s)", rel.Key.Name, rel.Qualified, db.Quote(rel.Key.Name), byBytes(&rel.Key))
+	return engine.KeyErrorf("column %q can have the same value in two rows: name a column whose values are unique, such as the primary key; if they are, say so to the database: CREATE UNIQUE INDEX ON %s (%s%s)", rel.Key.Name, rel.Qualified, db.Quote(rel.Key.Name), byBytes(&rel.Key))
 }
 
 // byBytes returns the COLLATE clause of an index on the key in the order of bytes, ""

@@ -153,7 +153,7 @@ func (db *database) CheckUnique(ctx context.Context, rel *engine.Relation) error
 				return err
 			}
 			if mayBeNull {
-				return fmt.Errorf("the key %q may be NULL: declare it NOT NULL, or make a view of the rows where it is not", rel.Key.Name)
+				return engine.KeyErrorf("column %q may be NULL: declare it NOT NULL, or make a view of the rows where it is not", rel.Key.Name)
 			}
 		}
 		indexes, err := indexesOf(ctx, c, rel)
@@ -165,7 +165,7 @@ func (db *database) CheckUnique(ctx context.Context, rel *engine.Relation) error
 				return nil
 			}
 		}
-		return fmt.Errorf("the values of the key %q can be equal: name a column whose values are unique, such as the primary key; if they are, say so to the database: CREATE UNIQUE INDEX a_name ON %s (%s COLLATE BINARY)", rel.Key.Name, db.Quote(rel.Name), db.Quote(rel.Key.Name))
+		return engine.KeyErrorf("column %q can have the same value in two rows: name a column whose values are unique, such as the primary key; if they are, say so to the database: CREATE UNIQUE INDEX a_name ON %s (%s COLLATE BINARY)", rel.Key.Name, db.Quote(rel.Name), db.Quote(rel.Key.Name))
 	})
 }
 

@@ -49,7 +49,7 @@ type DB interface {
 	// From, Qualified, IsTable, Columns and Key.NUL.
 	Find(ctx context.Context, rel *Relation) error
 
-	// CheckUnique returns an error if keys of rel may be NULL or occur twice.
+	// CheckUnique returns a [*KeyError] if keys of rel may be NULL or occur twice.
 	CheckUnique(ctx context.Context, rel *Relation) error
 
 	// CheckIndex returns an error if rel cannot be read in the order of its keys, and
@@ -280,3 +280,12 @@ func Fill(text string, values map[string]string) string {
 	}
 	return strings.NewReplacer(pairs...).Replace(text)
 }
+
+// A KeyError means that a column cannot be a key.
+type KeyError struct{ text string }
+
+// Error implements error.
+func (e *KeyError) Error() string { return e.text }
+
+// KeyErrorf returns a [*KeyError] with a formatted text.
+func KeyErrorf(format string, args ...any) error { return &KeyError{fmt.Sprintf(format, args...)} }
