@@ -137,7 +137,7 @@ func (p *parser) take(token xml.Token) error {
 func (p *parser) start(e xml.StartElement) error {
 	name := e.Name.Local
 	if len(p.path) == 0 && name != "OAI-PMH" {
-		return fmt.Errorf("begins with <%.40s>: %w", name, errNoOAI)
+		return fmt.Errorf("begins with <%.40s> and %w", name, errNoOAI)
 	}
 	p.begun = true
 	if len(p.path) == maxDepth {
