@@ -196,7 +196,7 @@ func TestCheckConfig(t *testing.T) {
 	if second := check(again); second != first {
 		t.Errorf("got\n%s\nwant\n%s", second, first)
 	}
-	for _, want := range []string{"hub: [own, 'https://hub.example.org/']", "page-size: 10000", "max-delete: 5%", "client-header: x-real-ip"} {
+	for _, want := range []string{"hub: [own, 'https://hub.example.org/']", "page-size: 10000", "# state: a file in the cache folder", "max-delete: 5%", "client-header: x-real-ip"} {
 		if !strings.Contains(first, want) {
 			t.Errorf("no %s in\n%s", want, first)
 		}

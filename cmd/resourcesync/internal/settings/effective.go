@@ -3,21 +3,29 @@ package settings
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
 
 // Effective returns the settings that have a value as a mapping of YAML, without secrets
-// and without the settings in except.
+// and without the settings in except. A comment at its end says what happens without the others.
 func (c *Catalog) Effective(except *Catalog) *yaml.Node {
 	m := &yaml.Node{Kind: yaml.MappingNode}
+	var without []string
 	byKeys := slices.SortedStableFunc(c.All(), func(a, b *Setting) int { return cmp.Compare(order(a), order(b)) })
 	for _, s := range byKeys {
 		values := s.given.values
 		if len(values) == 0 && s.Default != "" && !s.given.inFile {
 			values = []string{s.Default}
 		}
-		if len(values) == 0 || except != nil && except.Lookup(s.Name) != nil {
+		if except != nil && except.Lookup(s.Name) != nil {
+			continue
+		}
+		if len(values) == 0 {
+			if s.Without != "" && s.Without != "none" && !s.given.inFile {
+				without = append(without, s.Name+": "+s.Without)
+			}
 			continue
 		}
 		node := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
@@ -31,6 +39,9 @@ func (c *Catalog) Effective(except *Catalog) *yaml.Node {
 			node = node.Content[0]
 		}
 		m.Content = append(m.Content, scalar(s.Name), node)
+	}
+	if n := len(m.Content); n > 0 && len(without) > 0 {
+		m.Content[n-2].FootComment = "By default:\n" + strings.Join(without, "\n")
 	}
 	return m
 }

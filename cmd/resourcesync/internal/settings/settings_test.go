@@ -84,6 +84,16 @@ More flags, which "resourcesync paint --help-all" explains:
 	}
 }
 
+// TestEffectiveDefaults: a default that is not a value is a comment.
+func TestEffectiveDefaults(t *testing.T) {
+	var c Catalog
+	var wall, door, lock string
+	c.Add(Setting{Name: "wall", Value: Text(&wall), Default: "red"}, Setting{Name: "door", Value: Text(&door), Without: "the next one"}, Setting{Name: "lock", Value: Text(&lock), Without: "none"})
+	if got, want := string(FileText(c.Effective(nil), nil)), "wall: red\n# By default:\n# door: the next one\n\nsets: []\n"; got != want {
+		t.Errorf("in force is\n%swant\n%s", got, want)
+	}
+}
+
 // TestPlaces: an error names the place of the effective value, and no secrets.
 func TestPlaces(t *testing.T) {
 	secret := t.TempDir() + "/token"
