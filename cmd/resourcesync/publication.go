@@ -13,7 +13,6 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
-	"zombiezen.com/go/sqlite"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/operators"
@@ -255,9 +254,6 @@ func (p *publication) health(ctx context.Context) error {
 		all = append(all, p.certificate.Health())
 	}
 	err := errors.Join(append(all, p.source.Health(ctx))...)
-	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultFull {
-		err = errors.Join(errors.New("the disk of the state is full: make room"), err)
-	}
 	if errors.Is(err, sqlstore.ErrDamaged) {
 		err = errors.Join(err, fmt.Errorf("%w: stop serve, then restore a copy of %s, or delete it and the files beside it whose names begin with its name; serve then reads all files again, and the listed changes and the subscriptions are lost", operators.ErrDamaged, p.state.place))
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"zombiezen.com/go/sqlite"
+
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
 	"github.com/resourcesync-go/resourcesync/internal/background"
@@ -187,7 +189,10 @@ func texts(err error) []string {
 		return nil
 	}
 	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
+	switch {
+	case !ok && sqlite.ErrCode(err).ToPrimary() == sqlite.ResultFull: // one cause, of which each set has an error
+		return []string{"the disk of the state is full: make room"}
+	case !ok:
 		return []string{err.Error()}
 	}
 	var all []string
