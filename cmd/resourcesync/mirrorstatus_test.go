@@ -97,13 +97,13 @@ func TestMirrorStatus(t *testing.T) {
 		t.Errorf("healthz: %s %q", res.Status, body)
 	}
 	res, page := f.page(t)
-	for _, want := range []string{"There are no problems.", "nothing", "change-notification, by WebSocket", "Last run", "Next run", `href="/metrics"`, `href="` + s.site + `"`} {
+	for _, want := range []string{"There are no problems.", "nothing", "Change Notifications, by WebSocket", "Last run", "Next run", `href="/metrics"`, `href="` + s.site + `"`} {
 		if res.StatusCode != 200 || !strings.Contains(page, want) {
 			t.Errorf("%s: the page lacks %q: %s", res.Status, want, page)
 		}
 	}
 	at := strings.TrimSuffix(strings.TrimPrefix(f.url, "http://"), "/")
-	if code, stdout, stderr := query(t, at); code != 0 || stderr != "" || !regexp.MustCompile(`(?s)^Healthy\n\n  Source +`+regexp.QuoteMeta(s.site)+`\n.*  Behind +nothing\n.*  Next run .*change-notification +WebSocket +open `).MatchString(stdout) {
+	if code, stdout, stderr := query(t, at); code != 0 || stderr != "" || !regexp.MustCompile(`(?s)^Healthy\n\n  Source +`+regexp.QuoteMeta(s.site)+`\n.*  Behind +nothing\n.*  Next run .*Change Notifications +WebSocket +open `).MatchString(stdout) {
 		t.Errorf("%d %s\n%s", code, stderr, stdout)
 	}
 	browsertest.Check(t, browsertest.Page{Name: "copy", URL: f.url})

@@ -204,9 +204,9 @@ func TestPrintedCopy(t *testing.T) {
   https://example.org/a                             500 Internal Server Error
   https://example.org/b  22 Nov 2026, 12:59:00 UTC  429 ` + "\ufffd" + `[2J
 
-  CHANNEL                 BY         STATE   RECEIVED  LAST          ADDRESS                             ERROR
-  change-notification     WebSocket  open       1,200  1 minute ago  wss://example.org/change/websocket
-  framework-notification  WebSub     closed         0  -             https://example.org/framework/      the hub answers 500
+  CHANNEL                  BY         STATE   RECEIVED  LAST          ADDRESS                             ERROR
+  Change Notifications     WebSocket  open       1,200  1 minute ago  wss://example.org/change/websocket
+  Framework Notifications  WebSub     closed         0  -             https://example.org/framework/      the hub answers 500
 `
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", &b, want)

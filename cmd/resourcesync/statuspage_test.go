@@ -153,7 +153,7 @@ func TestSubscriptions(t *testing.T) {
 			t.Errorf("the page lacks %s", want)
 		}
 	}
-	if _, stdout, _ := query(t, operators); !regexp.MustCompile("SUBSCRIBER .*\n  " + host + " +change-notification .* from now .*500").MatchString(stdout) {
+	if _, stdout, _ := query(t, operators); !regexp.MustCompile("SUBSCRIBER .*\n  " + host + " +Change Notifications .* from now .*500").MatchString(stdout) {
 		t.Error(stdout)
 	}
 	if told, _ := json.Marshal(now); strings.Contains(string(told)+page, "secret") || strings.Contains(string(told)+page, "/hidden") {

@@ -225,7 +225,7 @@ func (p *statusPrinter) channels(channels []destination.ChannelStatus) *terminal
 		if !c.Last.IsZero() {
 			last = humanize.RelTime(c.Last, p.now, "ago", "from now")
 		}
-		t.Cells(terminal.Cell{Text: string(c.Capability)}, terminal.Cell{Text: c.By}, state,
+		t.Cells(terminal.Cell{Text: channelName(c.Capability)}, terminal.Cell{Text: c.By}, state,
 			terminal.Cell{Text: humanize.Comma(c.Received)}, terminal.Cell{Text: last}, terminal.Cell{Text: c.Address}, terminal.Cell{Text: c.Error, Style: terminal.Red})
 	}
 	return &t

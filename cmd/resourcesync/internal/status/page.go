@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/internal/timetext"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
@@ -111,7 +112,7 @@ func (s *Set) facts(p *webpage.Page) []webpage.Fact {
 	if c := s.Scan; c != nil && c.Failed {
 		facts = append(facts, webpage.Fact{Name: "Last scan", Value: "failed", Note: p.Ago(c.Ended) + ", " + timetext.Of(c.Ended)})
 	} else if c != nil {
-		facts = append(facts, webpage.Fact{Name: "Last scan", Value: p.Ago(c.Ended), Note: fmt.Sprintf("%s, in %.1f\u00a0s", timetext.Of(c.Ended), c.Seconds)})
+		facts = append(facts, webpage.Fact{Name: "Last scan", Value: p.Ago(c.Ended), Note: fmt.Sprintf("%s, took\u00a0%.1f\u00a0s", timetext.Of(c.Ended), c.Seconds)})
 	}
 	return facts
 }
@@ -142,9 +143,9 @@ func (s *Status) figures(p *webpage.Page) []figures {
 			"Not delivered", h.Deliveries.Redirected+h.Deliveries.Refused+h.Deliveries.Failed+h.Deliveries.Unanswered, "Given up", h.Deliveries.GivenUp,
 			"Requests accepted", h.Requests.Accepted, "Requests refused", h.Requests.Refused+h.Requests.Limited)
 		if !h.OldestWaiting.IsZero() {
-			facts = append(facts, webpage.Fact{Name: "Oldest waiting message", Value: p.Ago(h.OldestWaiting)})
+			facts = append(facts, webpage.Fact{Name: "Oldest waiting notification", Value: p.Ago(h.OldestWaiting)})
 		}
-		all = append(all, figures{"Hub and subscribers", "Subscriptions that wait for a message or fail, and the messages and requests since the start.", facts})
+		all = append(all, figures{"Hub and subscribers", "Subscriptions that wait for a notification or fail, and the notifications and requests since the start.", facts})
 	}
 	return all
 }
@@ -249,6 +250,9 @@ var documentNames = map[string]string{
 	"resourcedump-manifest": "Resource Dump Manifest", "changedump-manifest": "Change Dump Manifest",
 	"change-notification": "Change Notification", "framework-notification": "Framework Notification",
 }
+
+// channelName returns the name of a channel.
+func channelName(c resourcesync.Capability) string { return documentName(string(c)) + "s" }
 
 // documentName returns the name of a kind of document, which an [rshttp.Answer] has.
 func documentName(kind string) string {

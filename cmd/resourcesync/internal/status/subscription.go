@@ -75,7 +75,7 @@ func (p *statusPrinter) subscriptions(s *Status) *terminal.Table {
 		if sub.Failures > 0 {
 			next = humanize.RelTime(sub.Next, p.now, "ago", "from now")
 		}
-		t.Cells(terminal.Cell{Text: shortened(sub.Host)}, terminal.Cell{Text: string(sub.Capability)}, terminal.Cell{Text: humanize.RelTime(sub.Expires, p.now, "ago", "from now")},
+		t.Cells(terminal.Cell{Text: shortened(sub.Host)}, terminal.Cell{Text: channelName(sub.Capability)}, terminal.Cell{Text: humanize.RelTime(sub.Expires, p.now, "ago", "from now")},
 			terminal.Cell{Text: last}, terminal.Cell{Text: humanize.Comma(sub.Delivered)}, terminal.Cell{Text: humanize.Comma(sub.Pending)}, terminal.Cell{Text: next}, terminal.Cell{Text: sub.LastError, Style: terminal.Red})
 	}
 	return &t
