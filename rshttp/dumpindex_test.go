@@ -22,6 +22,9 @@ func TestDumpIndex(t *testing.T) {
 	if !head.Index || len(dumps) != 10 || linked(head.Links, "up") != base+"capabilitylist.xml" {
 		t.Errorf("index %t of %d dumps, %+v", head.Index, len(dumps), head.Links)
 	}
+	if html := getPage(t, src, strings.TrimSuffix(dumpPath, ".xml")+".html"); !strings.Contains(html, "All 10 dumps") || !strings.Contains(html, ">Dump 1<") {
+		t.Errorf("the page of the index is\n%s", html)
+	}
 	last, _ := decode(t, src, pathOf(dumps[9]))
 	for what, at := range map[string]time.Time{"index": head.Metadata.At, "lastmod": dumps[9].LastMod, "dump": last.Metadata.At} {
 		if !at.Equal(newYear.Add(96 * time.Second)) { // the first change is two seconds after newYear

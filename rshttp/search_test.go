@@ -76,6 +76,11 @@ func TestPageSearch(t *testing.T) {
 			t.Errorf("%q: %d rows, want %d", begin, len(rows), want)
 		}
 	}
+	for begin, want := range map[string]string{"zzz<": "Nothing begins with “zzz&lt;”.", "b/01": "10 resources found", "b": "150 resources on this page"} {
+		if html := getPage(t, src, list+"?begin="+url.QueryEscape(begin)); !strings.Contains(html, want) {
+			t.Errorf("%q does not say %q:\n%s", begin, want, html)
+		}
+	}
 	reads := func(path string, want int) {
 		t.Helper()
 		set.ranges = nil

@@ -75,7 +75,7 @@ func (u *upstreamConfig) declare(c *settings.Catalog) {
 			Text: `The client that the scanner names in its requests, so that it gets what visitors get: an address,
 				and the names of headers if they are others than X-Forwarded-For, X-Real-IP and Forwarded, such as
 				"192.0.2.1,CF-Connecting-IP". With none, pages that only this computer may read are listed.`},
-		settings.Setting{Name: "scan-from", Value: settings.Func(u.setScanFrom), Without: "that which the system chooses", Group: settings.Address,
+		settings.Setting{Name: "scan-from", Value: settings.Func(u.setScanFrom), Without: "the address that the system chooses", Group: settings.Address,
 			Text: `The address of this computer from which the scanner connects to the web server, if that has rules
 				for addresses that no header changes, such as 10.1.2.3.`},
 		settings.Setting{Name: "trust-proxy", Value: settings.Each(u.addTrusted), Without: "this computer", Group: settings.Address,

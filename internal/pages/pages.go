@@ -137,7 +137,6 @@ type Cell struct {
 
 // A ChannelPage is the page of a channel.
 type ChannelPage struct {
-	Facts   []webpage.Fact
 	Channel Channel
 	Harvest Harvest
 }

@@ -56,7 +56,7 @@ func TestGolden(t *testing.T) {
 		"source":  source.Content(noon),
 		"set":     set.Content(),
 		"list":    list.Content(),
-		"channel": (&ChannelPage{Facts: facts, Channel: channel, Harvest: harvest}).Content(),
+		"channel": (&ChannelPage{Channel: channel, Harvest: harvest}).Content(),
 		"error":   (&Error{Text: "There is no such document.", ID: "ID", Index: "/r/changelist.html"}).Content(),
 	} {
 		html, err := look.Render(&webpage.Page{Title: "Title", Intro: "Intro.", Site: "example.org", Home: "/", Now: noon, Footer: Footer(noon)}, content)

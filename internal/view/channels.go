@@ -28,7 +28,6 @@ func pageChannel(ctx context.Context, v *View) (content, error) {
 			data.Channel = ch
 		}
 	}
-	data.Facts = []webpage.Fact{{Name: "Published", Value: webpage.Count(data.Channel.Published), Note: "notifications"}, {Name: "Hubs", Value: webpage.Count(int64(len(data.Channel.Hubs)))}}
 	return content{title: nameOf(c), intro: data.Channel.Purpose, body: data.Content()}, nil
 }
 

@@ -63,6 +63,9 @@ func (v *View) listOnce(ctx context.Context) (content, error) {
 	}
 	table := tableOf(head)
 	data.Columns, data.Empty = table.head(), table.empty
+	if v.Begin != "" {
+		data.Empty = "Nothing begins with “" + v.Begin + "”."
+	}
 	if data.Search == nil && head.Index && v.t.Kind.Name == document.KindResourceList {
 		if data.Search, err = v.searchField(ctx); err != nil {
 			return content{}, err
@@ -109,6 +112,8 @@ func (v *View) describe(data *pages.List, head *rsxml.Head, st *document.State, 
 		data.Links = append(data.Links, webpage.Link{Text: "Download the package (ZIP)", URL: v.t.URL(kind, v.t.Part)})
 	}
 	switch n := int64(len(data.Rows)); {
+	case v.Begin != "" && data.Pager == (webpage.Pager{}):
+		data.Caption = number(n, table.noun) + " found"
 	case v.Begin != "":
 		data.Caption = number(n, table.noun) + " on this page"
 	case table == changes && data.Pager.First == "" && w.More:
@@ -127,7 +132,7 @@ var packageOf = map[string]string{document.KindDumpManifest: document.KindDumpPa
 // caption says how many rows a page shows of all, whose number is negative if it is unknown.
 func caption(rows, all int64, noun string, p webpage.Pager) string {
 	switch {
-	case p.First == "" && p.Next == "" && rows > 1:
+	case p.First == "" && p.Next == "" && rows > 2:
 		return "All " + number(rows, noun)
 	case p.First == "" && p.Next == "":
 		return number(rows, noun)

@@ -164,7 +164,7 @@ func pageSet(ctx context.Context, v *View) (content, error) {
 			return content{}, err
 		}
 		data.Facts = append(data.Facts, v.changeFact(stat.LastModified, data.Recent)...)
-		data.Facts = append(data.Facts, timeFact("Changes since", since))
+		data.Facts = append(data.Facts, v.ageFact("Changes since", since)...)
 	}
 	channels, err := v.channels(ctx, st)
 	if err != nil {

@@ -50,7 +50,7 @@ var (
 		col("Last modified", "fit", func(e entry) pages.Cell { return at(e.LastMod) }),
 		col("Size", "number", entry.size),
 		col("Type", "wide", entry.mediaType),
-		col("Checksum", "wide uri", entry.checksum),
+		col("Checksum", "wide uri fit", entry.checksum),
 	}, pages.Rows, "", "No resources here."}
 
 	changes = &table{"change", []column{
@@ -62,13 +62,8 @@ var (
 	}, pages.Rows, "", "No changes here."}
 
 	// The documents of an index.
-	lists = &table{"list", []column{
-		col("List", "", func(e entry) pages.Cell { return e.numbered("List") }),
-		col("Last change", "", func(e entry) pages.Cell { return at(e.LastMod) }),
-	}, pages.Rows, "", "No lists here."}
-
-	windows = &table{"list", []column{col("From", "", entry.from), col("Until", "", entry.until),
-		col("State", "", entry.state)}, pages.Rows, "", "No lists here."}
+	lists, dumps             = documents("list", "List"), documents("dump", "Dump")
+	changeLists, changeDumps = windows("list"), windows("dump")
 
 	resourcePackages = &table{"package", []column{
 		col("Package", "", func(e entry) pages.Cell { return e.numbered("Package") }),
@@ -88,6 +83,21 @@ var (
 	spans     = archive("From", "Until")
 )
 
+// documents returns the table of an index of documents, which have numbers and are called noun, or Name
+// at the beginning of a line.
+func documents(noun, name string) *table {
+	return &table{noun, []column{
+		col(name, "", func(e entry) pages.Cell { return e.numbered(name) }),
+		col("Last change", "", func(e entry) pages.Cell { return at(e.LastMod) }),
+	}, pages.Rows, "", "No " + noun + "s here."}
+}
+
+// windows returns the table of an index of documents with intervals.
+func windows(noun string) *table {
+	return &table{noun, []column{col("From", "", entry.from), col("Until", "", entry.until),
+		col("State", "", entry.state)}, pages.Rows, "", "No " + noun + "s here."}
+}
+
 // archive returns the table of an archive, whose documents have a time and an end with these names.
 func archive(time, end string) *table {
 	return &table{"document", []column{
@@ -103,8 +113,12 @@ func archive(time, end string) *table {
 func tableOf(h *rsxml.Head) *table {
 	c := h.Metadata.Capability
 	switch {
+	case h.Index && c == resourcesync.ResourceDump:
+		return dumps
+	case h.Index && c == resourcesync.ChangeDump:
+		return changeDumps
 	case h.Index && !h.Metadata.From.IsZero():
-		return windows
+		return changeLists
 	case h.Index:
 		return lists
 	case c == resourcesync.ResourceDump:

@@ -54,7 +54,7 @@ type entry struct {
 	Modified time.Time
 }
 
-var columns = []webpage.Column{{Name: "Name"}, {Name: "Size", Class: "number"}, {Name: "Modified", Class: "number wide"}}
+var columns = []webpage.Column{{Name: "Name"}, {Name: "Size", Class: "number"}, {Name: "Last modified", Class: "number wide"}}
 
 func (b *browser) newListing(folder, query, after string) *listing {
 	l := &listing{folder: folder, URL: b.path(folder), Query: query}
