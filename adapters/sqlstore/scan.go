@@ -17,7 +17,8 @@ import (
 // Scan makes the set equal to a listing of all its resources, in any order. It puts new
 // and changed resources as [Set.Put] does, deletes those that are not listed, and writes
 // nothing for the others. Memory is bounded for a listing of any length: after one and a
-// half million, the keys that have been seen are kept in a temporary table.
+// half million, the keys that have been seen are kept in a temporary table, unless the set
+// awaited the scan without any resources.
 //
 // Resources become visible during the scan. Deletions come last, and only if the listing
 // is complete. If it yields an error or a resource that cannot be published, or if ctx
@@ -69,6 +70,7 @@ type scanRun struct {
 	conn       rowdb.Conn // has the temporary tables
 	begun      int64      // the newest change when the scan began
 	ready      bool
+	empty      bool             // the set awaited this scan, and had no resources when it began
 	found      []listedResource // not yet compared
 	spare      []listedResource // that are being compared, or of an earlier flush
 	flushing   <-chan error     // the end of the flush; nil if none is under way
@@ -225,6 +227,7 @@ func (sc *scanRun) flushed() error {
 func (sc *scanRun) begin(ctx context.Context) error {
 	row, err := readSet(ctx, sc.conn, sc.set.id)
 	sc.begun, sc.ready, sc.clock = row.last, row.ready, sc.set.store.now().UnixMicro()
+	sc.empty = !row.ready && row.count == 0
 	sc.seen.most = sc.set.store.maxSeen
 	if !sc.part {
 		sc.seen.likely = int(row.count)

@@ -316,3 +316,35 @@ func TestScanShows(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestScanAwaitedSpilled is a first scan of more keys than memory holds. It finds those that
+// the listing has twice among the rows that it has written.
+func TestScanAwaitedSpilled(t *testing.T) {
+	eachEngine(t, func(t *testing.T, db database) {
+		store := db.open(t, nil)
+		store.maxSeen = 500
+		set := store.mustSet(t, "", &scan.SetOptions{AwaitScan: true})
+		const n = 2*firstBatch + 10
+		all := numbered(n, 0)
+		put := small("put-meanwhile", 2)
+		result, err := set.Scan(t.Context(), func(yield func(resourcesync.Resource, error) bool) {
+			listing(all...)(func(r resourcesync.Resource, err error) bool { return yield(r, err) })
+			if err := set.Put(t.Context(), put); err != nil {
+				t.Error(err)
+			}
+			again := append(numbered(n, 1), small(put.Key, 1), small("last", 1), small("last", 2))
+			listing(again...)(func(r resourcesync.Resource, err error) bool { return yield(r, err) })
+		})
+		if want := (resourcesync.ScanResult{Created: n + 1, Unchanged: n + 2}); err != nil || result != want {
+			t.Errorf("%+v, %v, expected %+v", result, err, want)
+		}
+		want := map[string]string{put.Key: put.Type, "last": "version/1"}
+		for _, r := range all {
+			want[r.Key] = r.Type
+		}
+		if got := articlesOf(t, set); !maps.Equal(got, want) {
+			t.Errorf("the set has %d resources, unlike the listing with %d", len(got), len(want))
+		}
+		checkBlocks(t, set)
+	})
+}

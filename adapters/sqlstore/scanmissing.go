@@ -19,11 +19,11 @@ type missing struct {
 	replaced bool     // others are in ranges that have been scanned meanwhile
 }
 
-// hasSeenAll reports whether a Scan is known to have seen all resources of the set: nothing
-// has changed since it began, so it has seen no others, and it has seen as many.
+// hasSeenAll reports whether a Scan is known to have seen all resources that the set had when
+// it began: there were none, or nothing has changed since and it has seen as many.
 func (sc *scanRun) hasSeenAll(ctx context.Context) (bool, error) {
-	if sc.part {
-		return false, nil
+	if sc.part || sc.empty {
+		return sc.empty, nil
 	}
 	set, err := readSet(ctx, sc.conn, sc.set.id)
 	return set.last == sc.begun && set.count == int64(sc.seen.total), err

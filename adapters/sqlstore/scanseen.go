@@ -10,7 +10,8 @@ import (
 )
 
 // maxSeen is the number of keys that a scan keeps in memory, as hashes of 8 bytes. The
-// others are in a temporary table.
+// others are in a temporary table. A scan that began with an empty set needs no table: it
+// finds them among the rows that it has written.
 const maxSeen = 1_500_000
 
 // seen has the keys that a scan has seen in its listing. In memory they are hashes with a
@@ -87,8 +88,12 @@ func (sc *scanRun) see(ctx context.Context, keys [][]byte, each func(i int)) err
 			isNew(i)
 		}
 	}
-	rest, err := sc.notSpilled(ctx, keys, rest)
-	if err == nil && len(rest) > 0 {
+	missing := sc.notSpilled
+	if sc.empty {
+		missing = sc.notStored
+	}
+	rest, err := missing(ctx, keys, rest)
+	if err == nil && len(rest) > 0 && !sc.empty {
 		err = sc.spill(ctx, keys, rest)
 	}
 	if err != nil {
@@ -104,17 +109,34 @@ func (sc *scanRun) see(ctx context.Context, keys [][]byte, each func(i int)) err
 // key once. at are the positions to look at.
 func (sc *scanRun) notSpilled(ctx context.Context, keys [][]byte, at []int) (rest []int, err error) {
 	isSpilled, err := sc.spilled(ctx, len(at), func(i int) []byte { return keys[at[i]] })
-	if err != nil {
-		return nil, err
-	}
-	once := make(map[string]bool, len(at))
+	return once(keys, at, isSpilled), err
+}
+
+// notStored is notSpilled for a set that was empty when the scan began: each key that has a
+// row has been seen, or its row is newer than the listing.
+func (sc *scanRun) notStored(ctx context.Context, keys [][]byte, at []int) (rest []int, err error) {
+	isStored := make([]bool, len(at))
+	names := make([]string, len(at))
 	for i, at := range at {
-		if key := string(keys[at]); !isSpilled[i] && !once[key] {
-			once[key] = true
+		names[i] = string(keys[at])
+	}
+	err = readRows(ctx, sc.conn, sc.set.id, names, func(i int, row rowdb.Row) error {
+		isStored[i] = !row.Null(4)
+		return nil
+	})
+	return once(keys, at, isStored), err
+}
+
+// once returns the positions of the keys that are not known, each key once.
+func once(keys [][]byte, at []int, isKnown []bool) (rest []int) {
+	found := make(map[string]bool, len(at))
+	for i, at := range at {
+		if key := string(keys[at]); !isKnown[i] && !found[key] {
+			found[key] = true
 			rest = append(rest, at)
 		}
 	}
-	return rest, nil
+	return rest
 }
 
 // spilled reports which of n keys are in the temporary table.
