@@ -78,7 +78,7 @@ func renderRangeIndex(t Target, at time.Time, cuts []resourcesync.Cut, b *render
 func (t Target) addPart(b *render.Body, part string, e *rsxml.Entry) error {
 	e.Loc = t.URL(t.Kind.Parts, part)
 	if !b.Add(e) {
-		return b.Full(fmt.Errorf("the index of the %s of set %q has outgrown the limits of a document: raise PageSize", t.Kind.Name, t.Set.Name))
+		return b.Full(fmt.Errorf("the index of the %s of set %q has outgrown the limits of a document: raise PageSize, up to %d, or divide the set into several", t.Kind.Name, t.Set.Name, rsxml.MaxEntries))
 	}
 	return nil
 }
