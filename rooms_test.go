@@ -50,7 +50,7 @@ var rooms = map[string][]string{
 		"sets.go", "facts.go", "view.go",
 	},
 	"internal/framework": {
-		"archivenews.go", "lists.go", "feed.go",
+		"archivenews.go", "lists.go", "watch.go", "feed.go",
 	},
 }
 

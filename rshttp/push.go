@@ -196,10 +196,10 @@ func (r *runner) channel(st *document.Set, c resourcesync.Capability) (publisher
 		return channel, err
 	}
 	channel.Documents = feed
-	if feed.HasVersion() {
+	if feed.Watches() {
+		channel.Watcher = feed
+	} else if feed.HasVersion() {
 		channel.Stater = feed
-	} else {
-		channel.Watcher = st.Watcher
 	}
 	return channel, nil
 }

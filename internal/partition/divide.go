@@ -92,6 +92,7 @@ func (d *Partitioner) keep(p *Partition) {
 		p.noteSplits(d.current)
 	}
 	d.current = p
+	d.Divided.Ring()
 }
 
 // date sets the time of the newest change of each range to the one that Stater reports,

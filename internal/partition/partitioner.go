@@ -44,6 +44,9 @@ type Partitioner struct {
 	// Lazy makes Run wait for the first call of Get before it divides the set.
 	Lazy bool
 
+	// Divided rings when the current partition has changed.
+	Divided background.Bell
+
 	once singleflight.Group
 
 	mu      sync.Mutex
@@ -180,6 +183,7 @@ func (d *Partitioner) Split(r resourcesync.Range, key string, learn bool) {
 	p.Cuts = withLearned(p.Cuts, []string{key})
 	p.noteSplits(d.current)
 	d.current = &p
+	d.Divided.Ring()
 }
 
 // pollInterval is the time after which Run checks a set even if nothing wakes it.

@@ -143,11 +143,9 @@ const (
 	// other processes try to become the leader.
 	pollInterval = time.Second
 
-	// sweep is the maximum time between two reads of a journal, or of the log by a
-	// sender. The lists of documents change some time after the resources, so they
-	// are read more often.
-	sweep          = time.Minute
-	sweepDocuments = 10 * time.Second
+	// sweep is the maximum time between two reads of a journal or of the states of documents,
+	// or of the log by a sender.
+	sweep = time.Minute
 
 	// pause is the minimum time between two reads of a set that changes all the time.
 	pause = 50 * time.Millisecond
@@ -174,7 +172,7 @@ type poller struct {
 func newPoller(c *Channel) *poller {
 	a := &poller{watcher: c.Watcher, stater: c.Stater, woken: make(chan struct{}, 1), sweep: sweep, pause: pause}
 	if c.Documents != nil {
-		a.sweep = sweepDocuments
+		a.pause = pollInterval // one notification stands for many changes
 	}
 	a.ring()
 	return a

@@ -129,9 +129,11 @@ func (l *Log) candidates(ctx context.Context, c rowdb.Conn, max int) (found []ca
 	if err != nil {
 		return nil, err
 	}
+	// A Source can have thousands of topics, most of them without anything to deliver.
 	type newest struct{ topic, number int64 }
 	topics, err := rowdb.All(ctx, c, func(r rowdb.Row) newest { return newest{r.Int(0), r.Int(1)} },
-		"SELECT id, number FROM rs_topic WHERE log_id = $1", l.id)
+		`SELECT id, number FROM rs_topic t WHERE log_id = $1
+		AND EXISTS (SELECT 1 FROM rs_progress p WHERE p.topic_id = t.id AND p.due IS NULL AND p.taken < t.number)`, l.id)
 	if err != nil {
 		return nil, err
 	}
