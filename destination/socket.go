@@ -2,6 +2,7 @@ package destination
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -55,7 +56,10 @@ func (s *socket) run(ctx context.Context) {
 func (s *socket) connect(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	conn, _, err := websocket.Dial(ctx, s.WebSocket, &websocket.DialOptions{HTTPClient: &http.Client{Transport: s.transport}})
+	conn, res, err := websocket.Dial(ctx, s.WebSocket, &websocket.DialOptions{HTTPClient: &http.Client{Transport: s.transport}})
+	if res != nil && res.StatusCode == http.StatusUpgradeRequired {
+		return errors.New("the server received no request for a WebSocket (426): a proxy in front of it must pass on the headers Upgrade and Connection")
+	}
 	if err != nil {
 		return err
 	}

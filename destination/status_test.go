@@ -161,3 +161,19 @@ func TestStatusOfChannels(t *testing.T) {
 		})
 	}
 }
+
+// TestStatusBehindProxy: a proxy that does not pass on the headers of a WebSocket is named.
+func TestStatusBehindProxy(t *testing.T) {
+	t.Parallel()
+	src := newSource(t, pushOptions(t, false, true))
+	src.on(func(_ http.ResponseWriter, r *http.Request) bool {
+		r.Header.Del("Upgrade")
+		r.Header.Set("Connection", "close")
+		return false
+	})
+	m := openMirror(t, src.URL, t.TempDir(), &destination.Options{Allow: loopback})
+	m.follow(t, destination.FollowOptions{Every: time.Hour})
+	m.awaitStatus(t, "not connected, because of a proxy", func(s *destination.Status) bool {
+		return len(s.Channels) > 0 && strings.Contains(s.Channels[0].Error, "a proxy in front of it must pass on the headers Upgrade and Connection")
+	})
+}

@@ -84,7 +84,7 @@ type Set struct {
 	Pending    *float64        `json:"pendingSeconds,omitempty"` // of a table with triggers: the age of the oldest change that is not in the journal yet
 }
 
-// A scanStatus is the result of a complete scan. Its changes include those that have been
+// A Scan is the result of a complete scan. Its changes include those that have been
 // found since, without a complete scan.
 type Scan struct {
 	Ended      time.Time `json:"ended"`
