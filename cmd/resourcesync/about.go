@@ -6,6 +6,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	documents "github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
 // An aboutConfig describes the Source or a set to people. Only a file can describe a set.
@@ -27,4 +28,12 @@ func (a *aboutConfig) check() error {
 		return settings.Fault(strings.ToLower(field), "%w", err)
 	}
 	return nil
+}
+
+// checkURI returns an error for a setting that is neither empty nor a URI.
+func checkURI(name, uri string) error {
+	if uri == "" || rsxml.CheckURI(uri) == nil {
+		return nil
+	}
+	return settings.Fault(name, "%w", rsxml.CheckURI(uri))
 }

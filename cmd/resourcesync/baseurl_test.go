@@ -18,13 +18,13 @@ func begun(t *testing.T, folder, state, baseURL string) (ready bool, recorded st
 	c, err := parseServe([]string{folder, "--state", state, "--base-url", baseURL})
 	must(t, err)
 	log := slog.New(slog.DiscardHandler)
-	st, err := openState(t.Context(), c, log)
+	st, err := c.openState(t.Context(), log)
 	must(t, err)
 	defer st.close()
 	p := open(t, c, st, terminal.New(nil))
 	id, err := scan.Recorded(t.Context(), p.stored)
 	must(t, err)
-	return p.set.Ready(), id.URIs
+	return p.scanned.Ready(), id.URIs
 }
 
 // TestBaseURLIsRecorded: a start does not read resources to find out whether the set

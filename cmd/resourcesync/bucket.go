@@ -57,7 +57,7 @@ func (b *bucketConfig) declare(c *settings.Catalog) {
 			thousand objects. A ping finds changes at once.`})
 }
 
-func (c *bucketConfig) check(*siteConfig) (err error) {
+func (c *bucketConfig) check(string) (err error) {
 	var f settings.Faults
 	if c.at, err = bucketurl.Parse(c.bucket); err != nil {
 		f.Add(settings.Errorf("%w", err))
@@ -75,11 +75,11 @@ func (c *bucketConfig) question() string {
 
 func (c *bucketConfig) stateName() string { return "objects" }
 
-func (c *bucketConfig) identity(*siteConfig) (scan.Identity, error) {
+func (c *bucketConfig) identity(string) (scan.Identity, error) {
 	return scan.Identity{Name: "bucket " + c.at.String()}, nil
 }
 
-func (c *bucketConfig) open(ctx context.Context, m *member) (*content, error) {
+func (c *bucketConfig) open(ctx context.Context, m *originSet) (*content, error) {
 	opened, err := c.at.Open(ctx)
 	if err != nil {
 		return nil, settings.Errorf("%w", err)

@@ -31,7 +31,7 @@ func build(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	screen := terminal.New(stderr)
 	log := terminal.NewLogger(screen, c.site.logFormat)
-	st, err := openState(ctx, c.site, log)
+	st, err := c.site.openState(ctx, log)
 	if err != nil {
 		return err
 	}
@@ -42,11 +42,7 @@ func build(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}()
 	stop := runStore(ctx, st)
 	defer stop()
-	of, err := newDaemon(c.site, st, screen, log)
-	if err != nil {
-		return err
-	}
-	m, err := openMember(ctx, of, c.site, c.folder)
+	m, err := openAlone(ctx, c.site, c.folder, st, screen, log)
 	if err != nil {
 		return err
 	}
@@ -78,7 +74,7 @@ func (c *buildConfig) run(ctx context.Context, m *member, stdout io.Writer) erro
 		return err
 	}
 	m.reserve(reserved)
-	if _, err := m.set.Update(ctx); err != nil {
+	if _, err := m.scanned.Update(ctx); err != nil {
 		return fmt.Errorf("the folder cannot be scanned, and no document has been changed: %w", err)
 	}
 	begun := time.Now()
@@ -96,7 +92,7 @@ func (c *buildConfig) run(ctx context.Context, m *member, stdout io.Writer) erro
 	if err != nil {
 		return err
 	}
-	kept, err := m.set.Kept(ctx)
+	kept, err := m.scanned.Kept(ctx)
 	if err != nil {
 		return err
 	}
@@ -169,7 +165,7 @@ func (c *buildConfig) reserved(m *member, src *static.Source) ([]string, error) 
 
 // print reports the result, to people or to programs.
 func (c *buildConfig) print(ctx context.Context, stdout io.Writer, m *member, src *static.Source, report static.Report, took time.Duration) {
-	scan := m.set.Last()
+	scan := m.scanned.Last()
 	listed, err := m.stat(ctx)
 	if err != nil {
 		m.log.Warn("files not counted", "error", err)

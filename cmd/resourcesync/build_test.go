@@ -257,11 +257,11 @@ func TestBuildKilled(t *testing.T) {
 // error.
 func TestBuildTwice(t *testing.T) {
 	b := newBuilt(t, "", "https://files.example.org/")
-	lock, err := lockStateFile(b.flags[5])
+	lock, err := openForSite(t.Context(), b.flags[5], "sets", nil)
 	must(t, err)
 	if _, status, stderr := b.try(); status != 1 || !strings.Contains(stderr, "is in use by another resourcesync") {
 		t.Errorf("status %d: %s", status, stderr)
 	}
-	must(t, lock.Close())
+	must(t, lock.close())
 	b.build()
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
@@ -120,13 +119,13 @@ func TestVariables(t *testing.T) {
 	t.Setenv("RESOURCESYNC_EXCLUDE", "/a/* /b/*")
 	c, err := parseServe([]string{"folder", "--page-size", "7"})
 	must(t, err)
-	if f := c.sets[0].(*folderConfig); f.hash != "md5" || c.pageSize != 7 {
-		t.Errorf("%+v", f)
+	if text := string(c.effective()); !strings.Contains(text, "hash: md5\n") || !strings.Contains(text, "page-size: 7\n") {
+		t.Error(text)
 	}
 	c, err = parseProxy([]string{"--upstream", "http://127.0.0.1"})
 	must(t, err)
-	if f := c.sets[0].(*upstreamConfig); len(f.exclude) != 2 {
-		t.Errorf("%+v", f)
+	if text := string(c.effective()); !strings.Contains(text, "/a/*") || !strings.Contains(text, "/b/*") {
+		t.Error(text)
 	}
 	t.Setenv("RESOURCESYNC_HASH", "md4")
 	if _, err := parseServe([]string{"folder"}); err == nil || !strings.Contains(err.Error(), `RESOURCESYNC_HASH "md4": give`) {
@@ -237,22 +236,6 @@ func TestStateInFolderOfASet(t *testing.T) {
 	if status := run(t.Context(), []string{"check-config", file}, &stdout, &stderr); status != 2 || !strings.Contains(stderr.String(), "in the folder that is published") {
 		t.Errorf("status %d: %s%s", status, &stdout, &stderr)
 	}
-}
-
-// FuzzParseConfig: any text is parsed or returns an error.
-func FuzzParseConfig(f *testing.F) {
-	for _, seed := range []string{"", "a: b", "sets:\n- {kind: folder, folder: .}", "a: &x [1]\nb: *x", "<<: *x", "? [a]\n: b", "sets: [[a]]", "a: !!binary x"} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		c, err := settings.ParseFile("site.yaml", text)
-		if err != nil {
-			return
-		}
-		for _, s := range c.Sections {
-			_, _, _ = loadSet(s, []settings.Layer{c.Top})
-		}
-	})
 }
 
 // The example in the documents is a valid configuration, and equal to the file.

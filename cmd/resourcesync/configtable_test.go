@@ -16,8 +16,8 @@ var update = flag.Bool("update", false, "write the tables of docs/configuration.
 func TestConfigurationTables(t *testing.T) {
 	const path = "../../docs/configuration.md"
 	doc := read(t, path)
-	site, shared := new(settings.Catalog), new(settings.Catalog)
-	new(siteConfig).declare(site)
+	ofSite, shared := new(settings.Catalog), new(settings.Catalog)
+	new(siteConfig).declare(ofSite)
 	new(setSettings).declare(shared)
 	check := func(title string, c *settings.Catalog, command string) {
 		mark := "\n<!-- settings: " + title + " -->\n"
@@ -36,7 +36,7 @@ func TestConfigurationTables(t *testing.T) {
 			t.Errorf("%s: the table of docs/configuration.md differs; write it with -update:\n%s", title, want)
 		}
 	}
-	check("site", site, "run")
+	check("site", ofSite, "run")
 	check("all sets", shared, "run")
 	for _, k := range kinds {
 		check(k.name, k.own(), k.command)

@@ -1,11 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
 
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
+	"github.com/resourcesync-go/resourcesync/destination"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
@@ -41,6 +48,8 @@ type content struct {
 	// of the Source: the result of Source.Wrap or sidecar.Wrap.
 	handler func(src *rshttp.Source) (http.Handler, error)
 
+	disk string // the folder that the origin fills; "" for none
+
 	uploads bool // the handler bounds the bodies of requests
 
 	// status adds the fields that only sets of this kind have to a status.
@@ -49,3 +58,37 @@ type content struct {
 	// close releases the resources that open has acquired.
 	close func() error
 }
+
+// An originSet is the set in which an origin is published.
+type originSet struct {
+	name      string // "" if the set is alone
+	log       *slog.Logger
+	state     *state
+	callback  *destination.Callback // of hubs; nil if they cannot reach it
+	baseURL   string                // of the URLs that the set serves
+	base      *url.URL              // baseURL, parsed
+	hub       string                // the path of the built-in hub
+	documents *url.URL              // the base of the set's documents
+	retained  time.Duration         // how long changes are in Change Lists, or in the archive
+	window    time.Duration         // how much longer the rest of a Change List can be
+	stored    *sqlstore.Set
+	scanned   *scan.Set                // nil if nothing is scanned, and until the origin is open
+	reserved  atomic.Pointer[[]string] // paths of URLs of documents and other sets; folders end in a slash
+}
+
+// isReserved reports whether a document or another set has a URL path.
+func (s *originSet) isReserved(path string) bool {
+	reserved := s.reserved.Load()
+	return reserved != nil && slices.ContainsFunc(*reserved, func(at string) bool {
+		return path == at || strings.HasSuffix(at, "/") && strings.HasPrefix(path, at)
+	})
+}
+
+// capabilityList returns the URL of the set's Capability List.
+func (s *originSet) capabilityList() string {
+	return s.documents.JoinPath("capabilitylist.xml").String()
+}
+
+// home returns the URL at which people see a Source: its page or, without pages, the Source
+// Description.
+func home(src *rshttp.Source) string { return cmp.Or(src.Page(), src.Description()) }

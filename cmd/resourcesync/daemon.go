@@ -76,9 +76,6 @@ func newDaemon(c *siteConfig, st *state, screen *terminal.Screen, log *slog.Logg
 	return p, nil
 }
 
-// callbackPath is the path of the callback of hubs, below the prefix.
-const callbackPath = "callback/"
-
 // newCallback makes the callback of hubs. Processes that share a state have none: behind one
 // address, a delivery could reach another process, which does not know the secret.
 func (p *daemon) newCallback(c *siteConfig) error {
@@ -120,7 +117,7 @@ func publish(ctx context.Context, c *siteConfig, load func() (*siteConfig, error
 	}
 	screen := terminal.New(stderr)
 	log := terminal.NewLogger(screen, c.logFormat)
-	st, err := openState(ctx, c, log)
+	st, err := c.openState(ctx, log)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil // stopped before it began
@@ -205,7 +202,7 @@ func (p *daemon) run(ctx context.Context, site, atStatus net.Listener, reloads <
 		g.Go(func() error { return status.Run(ctx, p.log) })
 	}
 	if p.sockets != nil {
-		g.Go(func() error { return p.sockets.Run(ctx, p.state.log) })
+		g.Go(func() error { return p.sockets.Run(ctx, p.state.notifications) })
 	}
 	if p.keeps {
 		g.Go(func() error { p.keepHarvesters(ctx); return nil })
@@ -239,16 +236,4 @@ func listen(c *siteConfig) (net.Listener, error) {
 	}
 	c.baseURL = c.scheme() + "://" + addr.String() + "/"
 	return ln, nil
-}
-
-// scheme returns the scheme of the URLs of the listener.
-func (c *siteConfig) scheme() string {
-	if c.tlsCert != "" {
-		return "https"
-	}
-	return "http"
-}
-
-func (c *siteConfig) errAllAddresses(port string) error {
-	return settings.Errorf("--listen %s accepts connections at all addresses; give the public one, as in --base-url %s://files.example.org:%s/", c.listen, c.scheme(), port)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/versions"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/tabledb"
 	"github.com/resourcesync-go/resourcesync/internal/paths"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/rshttp"
@@ -70,7 +71,7 @@ func (f *folderConfig) declare(c *settings.Catalog) {
 			once; scans find the others, for example on network drives. They read changed files only.`})
 }
 
-func (c *folderConfig) check(site *siteConfig) error {
+func (c *folderConfig) check(state string) error {
 	var f settings.Faults
 	var err error
 	if c.hashes, err = splitHashes(c.hash); err != nil {
@@ -80,7 +81,7 @@ func (c *folderConfig) check(site *siteConfig) error {
 	f.If(c.keep < 0, "keep-versions", "give a time such as 48h or 30d, or 0")
 	f.If(c.keep > 0 && !c.dumps, "keep-versions", "is for dumps; leave out --dumps=false")
 	f.If(c.keep > 0 && !slices.Contains(c.hashes, "sha-256"), "keep-versions", "identifies versions by sha-256; give --hash md5,sha-256")
-	f.If(c.keep > 0 && site.stateIsPostgres() && c.versions == "", "keep-versions", "needs a folder, because versions cannot be in a database; give one that all servers of the site share, as in --versions /var/lib/resourcesync/versions")
+	f.If(c.keep > 0 && tabledb.IsPostgres(state) && c.versions == "", "keep-versions", "needs a folder, because versions cannot be in a database; give one that all servers of the site share, as in --versions /var/lib/resourcesync/versions")
 	f.If(c.keep == 0 && c.versions != "", "versions", "needs --keep-versions; state for how long to keep them, as in --keep-versions 30d")
 	return f.Err()
 }
@@ -159,7 +160,7 @@ func (c *folderConfig) checkState(path, given string) error {
 	return nil
 }
 
-func (c *folderConfig) identity(*siteConfig) (id scan.Identity, err error) {
+func (c *folderConfig) identity(string) (id scan.Identity, err error) {
 	if id.Given, err = filepath.Abs(c.folder); err == nil {
 		id.Name, err = filepath.EvalSymlinks(id.Given)
 	}
@@ -168,7 +169,7 @@ func (c *folderConfig) identity(*siteConfig) (id scan.Identity, err error) {
 
 // A folderSet is a set of the files of a folder.
 type folderSet struct {
-	*member
+	*originSet
 	*folderConfig
 	dir       *dir.Dir
 	excluding exclusions      // in force
@@ -176,8 +177,8 @@ type folderSet struct {
 	warned    map[string]bool // reserved paths whose files have been logged
 }
 
-func (c *folderConfig) open(ctx context.Context, m *member) (_ *content, err error) {
-	s := &folderSet{member: m, folderConfig: c, warned: make(map[string]bool)}
+func (c *folderConfig) open(ctx context.Context, m *originSet) (_ *content, err error) {
+	s := &folderSet{originSet: m, folderConfig: c, warned: make(map[string]bool)}
 	if s.excluding, err = c.exclude.of(ctx, m.stored); err != nil {
 		return nil, err
 	}
@@ -288,7 +289,7 @@ func (s *folderSet) logReserved() {
 func (s *folderSet) handler(src *rshttp.Source) (http.Handler, error) {
 	files := s.dir.Handler(nil)
 	if s.browse {
-		files = browse.Handler(s.dir, browsed{s.stored, s.set.View}, &browse.Options{Source: home(src), Logger: s.log})
+		files = browse.Handler(s.dir, browsed{s.stored, s.scanned.View}, &browse.Options{Source: home(src), Logger: s.log})
 	}
 	return src.Wrap(s.withRobots(files)), nil
 }

@@ -261,32 +261,21 @@ func (s *served) changes() []string {
 // eraseLine is what the program writes to a terminal to remove a status line.
 const eraseLine = "\r\x1b[K"
 
-// An opened is a publication of one set that is not running.
-type opened struct {
-	*publication
-	*member
-}
-
 // open opens the set of c. Only scans of its scanner keep it up to date.
-func open(t testing.TB, c *siteConfig, st *state, screen *terminal.Screen) opened {
+func open(t testing.TB, c *siteConfig, st *state, screen *terminal.Screen) *member {
 	t.Helper()
-	of, err := newDaemon(c, st, screen, slog.New(slog.DiscardHandler))
+	m, err := openAlone(t.Context(), c, c.sets[0], st, screen, slog.New(slog.DiscardHandler))
 	must(t, err)
-	of.stdout = io.Discard
-	p, err := newPublication(t.Context(), of, c, nil)
-	must(t, err)
-	t.Cleanup(p.close)
-	of.now.Store(p)
-	p.reserve()
-	return opened{p, p.members[0]}
+	t.Cleanup(func() { must(t, m.close()) })
+	m.reserve(nil)
+	return m
 }
 
-// scan scans the set once.
-func (o opened) scan(t testing.TB) {
+// scanOf scans a set once.
+func scanOf(t testing.TB, m *member) {
 	t.Helper()
-	_, err := o.set.Update(t.Context())
+	_, err := m.scanned.Update(t.Context())
 	must(t, err)
-	o.show(t.Context())
 }
 
 func parseServe(args []string) (*siteConfig, error) { return parseSite("serve", kindOf("serve"), args) }

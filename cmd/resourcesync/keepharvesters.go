@@ -16,7 +16,7 @@ const keepHarvestersEvery = time.Minute
 // openHarvesters returns the log of harvesters. It is nil unless operators have an address and want
 // one. It removes harvesters from the state that are not to be kept or are unreadable.
 func (p *daemon) openHarvesters(ctx context.Context, c *siteConfig) error {
-	p.harvestersNote = "harvesters " + p.state.logName(c)
+	p.harvestersNote = "harvesters " + c.logName()
 	notes, err := p.state.Notes(ctx, p.harvestersNote)
 	if err != nil {
 		return err

@@ -65,7 +65,7 @@ func TestOfferedValues(t *testing.T) {
 				if err := s.Value.Set(word); err != nil {
 					t.Errorf("%s --%s %s: %v", c.name, s.Name, word, err)
 				}
-				if _, err := splitHashes(word); s.Name == "hash" && err != nil {
+				if _, err := parseServe([]string{".", "--hash", word}); s.Name == "hash" && err != nil {
 					t.Error(err)
 				}
 			}

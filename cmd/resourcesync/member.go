@@ -8,15 +8,13 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sidecar"
-	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
@@ -26,37 +24,32 @@ const confirmCommand = "resourcesync confirm-deletions"
 
 // A member is a set that is being published.
 type member struct {
-	config    setConfig
-	name      string // "" if the set is alone
-	log       *slog.Logger
-	daemon    *daemon
-	baseURL   string        // of the URLs that the set serves
-	base      *url.URL      // baseURL, parsed
-	site      *url.URL      // the base URL of the site
-	documents *url.URL      // the base of the set's documents
-	retained  time.Duration // how long changes are in Change Lists, or in the archive
-	window    time.Duration // how much longer the rest of a Change List can be
-	content   *content
-	stored    *sqlstore.Set
-	set       *scan.Set                // nil if nothing is scanned
-	reserved  atomic.Pointer[[]string] // paths of URLs, as reserve gets them
-	ready     func(resources int64)    // called once
-	isReady   atomic.Bool              // ready was called
+	*originSet
+	config  setConfig
+	daemon  *daemon
+	content *content
+	ready   func(resources int64) // called once
+	isReady atomic.Bool           // ready was called
+}
+
+// openAlone opens the parts of a set that no daemon publishes. Nothing runs yet, and nothing is recorded.
+func openAlone(ctx context.Context, c *siteConfig, set setConfig, st *state, screen *terminal.Screen, log *slog.Logger) (*member, error) {
+	return openMember(ctx, &daemon{state: st, screen: screen, log: log}, c, set)
 }
 
 // openMember opens the parts of a set. Nothing runs yet, and nothing is recorded.
-func openMember(ctx context.Context, p *daemon, site *siteConfig, config setConfig) (*member, error) {
-	base, err := site.base()
+func openMember(ctx context.Context, p *daemon, c *siteConfig, config setConfig) (*member, error) {
+	base, err := c.base()
 	if err != nil {
 		return nil, err
 	}
 	s := config.common()
-	m := &member{
-		config: config, name: s.name, daemon: p, log: p.log,
-		site: base, base: base, documents: base.JoinPath(site.prefix),
-		retained: max(site.retain, site.archive), window: site.window,
-		ready: func(int64) {},
+	set := &originSet{
+		name: s.name, log: p.log, state: p.state, callback: p.callback,
+		base: base, hub: base.Path + ownHub, documents: base.JoinPath(c.prefix),
+		retained: max(c.retain, c.archive), window: c.window,
 	}
+	m := &member{originSet: set, config: config, daemon: p, ready: func(int64) {}}
 	if s.path != "" {
 		m.base = base.JoinPath(s.path)
 	}
@@ -67,10 +60,10 @@ func openMember(ctx context.Context, p *daemon, site *siteConfig, config setConf
 	if m.name != "" {
 		m.log = m.log.With("set", m.name)
 	}
-	if m.stored, err = p.state.openSet(ctx, site, config); err != nil {
+	if m.stored, err = c.openSet(ctx, p.state, config); err != nil {
 		return nil, named(m.name, err)
 	}
-	if m.content, err = config.open(ctx, m); err != nil {
+	if m.content, err = config.open(ctx, set); err != nil {
 		return nil, named(m.name, err)
 	}
 	if m.content.origin != nil {
@@ -83,7 +76,7 @@ func openMember(ctx context.Context, p *daemon, site *siteConfig, config setConf
 
 // scanInto joins the origin and the stored set.
 func (m *member) scanInto(ctx context.Context) (err error) {
-	c, st := m.config.common(), m.daemon.state
+	c, st := m.config.common(), m.state
 	first := &firstScan{screen: m.daemon.screen, log: m.log, name: m.name, unit: m.content.unit + "s"}
 	limits := c.storeOptions()
 	o := &scan.Options{
@@ -106,28 +99,28 @@ func (m *member) scanInto(ctx context.Context) (err error) {
 			}
 		}
 	}
-	m.set, err = scan.Into(ctx, st.Store, m.stored.Name(), m.content.origin, o)
+	m.scanned, err = scan.Into(ctx, st.Store, m.stored.Name(), m.content.origin, o)
 	if other, ok := errors.AsType[*scan.OriginError](err); ok {
-		return st.refuseOrigin(c, other)
+		return refuseOrigin(st, c, other)
 	}
 	return err
 }
 
 // run keeps the set up to date until ctx ends.
 func (m *member) run(ctx context.Context) error {
-	if m.set == nil {
+	if m.scanned == nil {
 		m.show(ctx)
 		<-ctx.Done()
 		return nil
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		if m.set.AwaitReady(ctx) == nil {
+		if m.scanned.AwaitReady(ctx) == nil {
 			m.show(ctx)
 		}
 		return nil
 	})
-	g.Go(func() error { return m.set.Run(ctx) })
+	g.Go(func() error { return m.scanned.Run(ctx) })
 	return g.Wait()
 }
 
@@ -155,7 +148,7 @@ func (m *member) close() error {
 func (m *member) published(site *siteConfig) rshttp.Set {
 	set := m.content.set
 	if set.Provider == nil {
-		set.Provider = m.set.View
+		set.Provider = m.scanned.View
 	}
 	of := m.config.common()
 	set.Name, set.About, set.DescribedBy, set.RemoteHubs = m.name, of.about.About, of.aboutSet, site.push.foreign
@@ -165,19 +158,14 @@ func (m *member) published(site *siteConfig) rshttp.Set {
 
 // stat returns the state of the published set.
 func (m *member) stat(ctx context.Context) (resourcesync.Stat, error) {
-	if m.set != nil {
-		return m.set.Stat(ctx, resourcesync.Range{})
+	if m.scanned != nil {
+		return m.scanned.Stat(ctx, resourcesync.Range{})
 	}
 	stater, ok := m.content.set.Provider.(resourcesync.Stater)
 	if !ok {
 		return resourcesync.Stat{}, resourcesync.ErrNotReady
 	}
 	return stater.Stat(ctx, resourcesync.Range{})
-}
-
-// capabilityList returns the URL of the set's Capability List.
-func (m *member) capabilityList() string {
-	return m.documents.JoinPath("capabilitylist.xml").String()
 }
 
 // home returns the URL at which people see the set: its page or, without pages, the Capability
@@ -191,8 +179,8 @@ func (m *member) home(hasPages bool) string {
 
 // rescan starts a complete scan.
 func (m *member) rescan() {
-	if m.set != nil {
-		m.set.Scan()
+	if m.scanned != nil {
+		m.scanned.Scan()
 	}
 }
 
@@ -220,19 +208,11 @@ func (m *member) reserve(paths []string) {
 	}
 }
 
-// isReserved reports whether a document or another set has a URL path.
-func (m *member) isReserved(path string) bool {
-	reserved := m.reserved.Load()
-	return reserved != nil && slices.ContainsFunc(*reserved, func(at string) bool {
-		return path == at || strings.HasSuffix(at, "/") && strings.HasPrefix(path, at)
-	})
-}
-
 // health returns the errors because of which the set is not up to date.
 func (m *member) health(ctx context.Context) error {
 	var all []error
-	if m.set != nil {
-		all = append(all, m.set.Health(ctx))
+	if m.scanned != nil {
+		all = append(all, m.scanned.Health(ctx))
 	}
 	if m.content.health != nil {
 		all = append(all, m.content.health())

@@ -40,8 +40,8 @@ func (p *publication) disks() (all []disk.Place) {
 		all = append(all, disk.Place{Of: "state", Path: p.state.place})
 	}
 	for _, m := range p.members {
-		if c, ok := m.config.(*sourceConfig); ok {
-			all = append(all, disk.Place{Of: "copy", Set: m.name, Path: c.copy})
+		if m.content.disk != "" {
+			all = append(all, disk.Place{Of: "copy", Set: m.name, Path: m.content.disk})
 		}
 	}
 	return all

@@ -65,7 +65,7 @@ func (o *oaiConfig) declare(c *settings.Catalog) {
 	c.Change(settings.Setting{Name: "dumps", Default: "false", Text: "Not available: the pages of the repository are elsewhere."})
 }
 
-func (c *oaiConfig) check(*siteConfig) error {
+func (c *oaiConfig) check(string) error {
 	var f settings.Faults
 	u, err := url.Parse(c.url)
 	f.If(err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https", "url", "give the address of the repository's OAI-PMH interface, such as https://repo.example.org/oai")
@@ -103,7 +103,7 @@ func (c *oaiConfig) question() string {
 
 func (c *oaiConfig) stateName() string { return "records" }
 
-func (c *oaiConfig) identity(*siteConfig) (scan.Identity, error) {
+func (c *oaiConfig) identity(string) (scan.Identity, error) {
 	source := "the records of " + c.url
 	if c.oaiSet != "" {
 		source += " in the set " + c.oaiSet
@@ -111,7 +111,7 @@ func (c *oaiConfig) identity(*siteConfig) (scan.Identity, error) {
 	return scan.Identity{Name: source}, nil
 }
 
-func (c *oaiConfig) open(_ context.Context, m *member) (*content, error) {
+func (c *oaiConfig) open(_ context.Context, m *originSet) (*content, error) {
 	repository, err := oaipmh.New(c.url, c.options("resourcesync (+"+m.baseURL+")", m.log))
 	if err != nil {
 		return nil, settings.Errorf("%w", err)

@@ -20,7 +20,7 @@ func runState(t *testing.T, flags ...string) (*siteConfig, *state) {
 	t.Helper()
 	c, err := parseServe(flags)
 	must(t, err)
-	st, err := openState(t.Context(), c, slog.New(slog.DiscardHandler))
+	st, err := c.openState(t.Context(), slog.New(slog.DiscardHandler))
 	must(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error)
@@ -46,7 +46,7 @@ func TestPublicationIsProvider(t *testing.T) {
 			}
 			c, st := runState(t, flags...)
 			p := open(t, c, st, terminal.New(nil))
-			p.scan(t)
+			scanOf(t, p)
 			file := func(key string) string { return filepath.Join(flags[0], filepath.FromSlash(key)) }
 			o := &providertest.Options{
 				Opener: p.content.origin.(resourcesync.Opener),
@@ -55,14 +55,14 @@ func TestPublicationIsProvider(t *testing.T) {
 						write(t, file(r.Key), string(providertest.Content(r)))
 						must(t, os.Chtimes(file(r.Key), time.Time{}, r.LastModified))
 					}
-					_, err := p.set.Update(ctx)
+					_, err := p.scanned.Update(ctx)
 					return err
 				},
 				Delete: func(ctx context.Context, keys ...string) error {
 					for _, key := range keys {
 						must(t, os.RemoveAll(file(key)))
 					}
-					_, err := p.set.Update(ctx)
+					_, err := p.scanned.Update(ctx)
 					return err
 				},
 				Equal: func(got, want resourcesync.Resource) bool {
@@ -72,7 +72,7 @@ func TestPublicationIsProvider(t *testing.T) {
 				ExactStat: true,
 			}
 			o.ChangeOpener = p.content.set.ChangeOpener
-			if err := providertest.Test(t.Context(), p.set, o); err != nil {
+			if err := providertest.Test(t.Context(), p.scanned, o); err != nil {
 				t.Error(err)
 			}
 		})

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -151,10 +150,6 @@ func closeAll(members []*member) {
 func (p *publication) uploads() bool {
 	return slices.ContainsFunc(p.members, func(m *member) bool { return m.name != "" || m.content.uploads })
 }
-
-// home returns the URL at which people see a Source: its page or, without pages, the Source
-// Description.
-func home(src *rshttp.Source) string { return cmp.Or(src.Page(), src.Description()) }
 
 // siteHandler returns the handler of the documents and the sets. The set with the longest
 // matching path answers each other request.

@@ -98,11 +98,11 @@ func scanOnce(t *testing.T, onTerminal bool, flags ...string) string {
 	c, err := parseServe(append([]string{"--base-url", publicURL}, flags...))
 	must(t, err)
 	log := slog.New(slog.DiscardHandler)
-	st, err := openState(t.Context(), c, log)
+	st, err := c.openState(t.Context(), log)
 	must(t, err)
 	defer st.close()
 	p := open(t, c, st, screen)
-	p.scan(t)
+	scanOf(t, p)
 	return buf.String()
 }
 

@@ -28,6 +28,9 @@ type pushConfig struct {
 	origins   []string // hosts whose pages may open WebSockets
 }
 
+// callbackPath is the path of the callback of hubs, below the prefix.
+const callbackPath = "callback/"
+
 // ownHub is the path of the built-in hub, below the base URL.
 const ownHub = "websub/"
 

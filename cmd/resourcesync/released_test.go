@@ -71,7 +71,7 @@ sets:
 
 	sockets := map[string]*websocket.Conn{}
 	for _, set := range []string{"kept", "changed"} {
-		sockets[set] = dial(t, site+"resourcesync/"+set+"/change/websocket")
+		sockets[set] = dialSocket(t, site+"resourcesync/"+set+"/change/websocket")
 	}
 	var replaced []replacedPart
 	for version := 1; version <= 5; version++ {
@@ -112,30 +112,30 @@ sets:
 
 // startDaemon runs a configuration file in this process until ctx ends, which wait awaits. The
 // site is ready.
-func startDaemon(t *testing.T, ctx context.Context, file string) (p *daemon, site string, reloads chan<- os.Signal, wait func()) {
-	r, err := parseRun("run", []string{file})
-	must(t, err)
-	c, err := r.load()
+func startDaemon(t *testing.T, ctx context.Context, file string) (p *daemon, address string, reloads chan<- os.Signal, wait func()) {
+	load := func() (*siteConfig, error) { return loadFile(file, nil) }
+	c, err := load()
 	must(t, err)
 	listener, err := listen(c)
 	must(t, err)
-	logged := newOutput(t)
-	log := slog.New(slog.NewTextHandler(logged, nil))
-	st, err := openState(ctx, c, log)
+	log := slog.New(slog.DiscardHandler)
+	st, err := c.openState(ctx, log)
 	must(t, err)
 	p, err = newDaemon(c, st, terminal.New(io.Discard), log)
 	must(t, err)
-	p.stdout = newOutput(t)
+	p.stdout = io.Discard
 	first, err := newPublication(ctx, p, c, nil)
 	must(t, err)
 	first.derived = true
 	p.now.Store(first)
 	signals, done := make(chan os.Signal), make(chan error, 1)
-	go func() { done <- p.run(ctx, listener, nil, signals, r.load) }()
-	p.stdout.(*output).await("Ready")
+	go func() { done <- p.run(ctx, listener, nil, signals, load) }()
+	for !first.members[0].isReady.Load() || !first.members[1].isReady.Load() {
+		time.Sleep(time.Millisecond)
+	}
 	return p, c.baseURL, signals, func() {
 		if err := <-done; err != nil {
-			t.Errorf("%v\n%s", err, logged)
+			t.Error(err)
 		}
 		p.now.Load().close()
 		must(t, st.close())

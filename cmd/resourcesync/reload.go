@@ -168,9 +168,6 @@ func needRestart(before, now *siteConfig) error {
 	return nil
 }
 
-// isNamed reports whether the sets have names, so that the documents of each have a folder.
-func (c *siteConfig) isNamed() bool { return c.sets[0].common().name != "" }
-
 // logReload logs the result for each set.
 func (p *daemon) logReload(before, now *publication) {
 	names := func(members []*member) (names []string) {

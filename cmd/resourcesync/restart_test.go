@@ -2,10 +2,8 @@ package main
 
 import (
 	"fmt"
-	"log/slog"
 	"maps"
 	"math/rand/v2"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
@@ -204,62 +200,5 @@ func TestNothingReadAgain(t *testing.T) {
 		if shown := scanOnce(t, true, folder, "--base-url", base); !read(shown, 0) {
 			t.Errorf("again, at %s: %q", base, shown)
 		}
-	}
-}
-
-// With another base URL, documents are not shown before they have the new URIs, and
-// each file is then an update.
-func TestBaseURLMoves(t *testing.T) {
-	t.Parallel()
-	folder := sampleFolder(t)
-	state := filepath.Join(t.TempDir(), "state.db")
-	scanOnce(t, false, folder, "--state", state, "--base-url", "http://example.org/old/")
-
-	c, err := parseServe([]string{folder, "--state", state, "--base-url", "http://example.org/"})
-	must(t, err)
-	log := slog.New(slog.DiscardHandler)
-	st, err := openState(t.Context(), c, log)
-	must(t, err)
-	defer st.close()
-	p := open(t, c, st, terminal.New(nil))
-	status := func(path string) int {
-		w := httptest.NewRecorder()
-		p.handler.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
-		return w.Code
-	}
-	paths := []string{"/resourcesync/readyz", "/resourcesync/resourcelist.xml", "/resourcesync/changelist.xml"}
-	if p.set.Ready() {
-		t.Error("ready before the scan")
-	}
-	for _, path := range paths {
-		if got := status(path); got != 503 {
-			t.Errorf("before the scan: %s: %d", path, got)
-		}
-	}
-
-	p.scan(t)
-	for _, path := range paths {
-		if got := status(path); got != 200 {
-			t.Errorf("%s: %d", path, got)
-		}
-	}
-	for r, err := range p.set.Resources(t.Context(), resourcesync.Range{}) {
-		must(t, err)
-		if !strings.HasPrefix(r.URI, "http://example.org/") || strings.Contains(r.URI, "/old/") {
-			t.Errorf("listed: %s", r.URI)
-		}
-	}
-	// Destinations know resources by URI: each file is deleted at the old one and
-	// created at the new one.
-	changes := map[resourcesync.ChangeType]int{}
-	for change, err := range p.set.Changes(t.Context(), resourcesync.Interval{}) {
-		must(t, err)
-		if old := strings.Contains(change.Resource.URI, "/old/"); old != (change.Type == resourcesync.Deleted) {
-			t.Errorf("%s %s", change.Type, change.Resource.URI)
-		}
-		changes[change.Type]++
-	}
-	if n := len(sampleFiles); changes[resourcesync.Deleted] != n || changes[resourcesync.Created] != n || len(changes) != 2 {
-		t.Errorf("%v of %d files", changes, n)
 	}
 }

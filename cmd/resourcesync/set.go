@@ -40,8 +40,8 @@ type setConfig interface {
 
 	// check normalizes the settings of the kind. Its error is [settings.Faults] or a
 	// [settings.Fault]. It performs no I/O. The settings of the site and of all kinds
-	// have already been checked.
-	check(site *siteConfig) error
+	// have already been checked. state is the value of --state.
+	check(state string) error
 
 	// stateName returns the name that an unnamed set has in a state file, in which such
 	// a set is alone.
@@ -52,17 +52,10 @@ type setConfig interface {
 
 	// identity returns the identity of the origin without opening it. It is zero if it depends
 	// on the base URL of the site, and the base URL is unknown.
-	identity(site *siteConfig) (scan.Identity, error)
+	identity(baseURL string) (scan.Identity, error)
 
 	// open assembles the parts of the set. Nothing runs yet.
-	open(ctx context.Context, m *member) (*content, error)
-}
-
-// A verifier is a setConfig that can be checked against this computer.
-type verifier interface {
-	// verify returns a [settings.Fault], for example if a folder does not exist. It changes
-	// nothing, and sends no requests.
-	verify() error
+	open(ctx context.Context, set *originSet) (*content, error)
 }
 
 // setSettings are the settings that sets of all kinds have.

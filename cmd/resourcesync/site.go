@@ -73,7 +73,7 @@ func (c *siteConfig) check() error {
 	faults.Add(c.catalog.Locate(c.checkSite()))
 	for i, set := range c.sets {
 		of := c.catalogs[i]
-		faults.Add(of.Locate(set.common().check()), of.Locate(c.checkPath(set.common())), of.Locate(c.checkPublish(set.common())), of.Locate(set.check(c)))
+		faults.Add(of.Locate(set.common().check()), of.Locate(c.checkPath(set.common())), of.Locate(c.checkPublish(set.common())), of.Locate(set.check(c.state)))
 	}
 	return faults.Err()
 }
@@ -108,14 +108,6 @@ func (c *siteConfig) checkSite() error {
 	f.If(c.tlsCert != "" && c.tlsKey == "", "tls-cert", "give --tls-key as well")
 	f.Add(c.push.check())
 	return f.Err()
-}
-
-// checkURI returns an error for a setting that is neither empty nor a URI.
-func checkURI(name, uri string) error {
-	if uri == "" || rsxml.CheckURI(uri) == nil {
-		return nil
-	}
-	return settings.Fault(name, "%w", rsxml.CheckURI(uri))
 }
 
 // isAddress reports whether text has an address, which may be empty, and a port.
@@ -159,21 +151,6 @@ func (c *siteConfig) checkPublish(s *setSettings) error {
 		f.If(c.listEvery >= c.retain, "publish", "needs a --publish-lists (%s) shorter than --retain (%s), because the Change List must reach back to the Resource List", settings.SpanText(c.listEvery), settings.SpanText(c.retain))
 	}
 	return f.Err()
-}
-
-// verify checks the configuration against this computer.
-func (c *siteConfig) verify() error {
-	var faults settings.Faults
-	if c.tlsCert != "" {
-		_, err := server.NewCertificate(c.tlsCert, c.tlsKey)
-		faults.Add(err)
-	}
-	for i, set := range c.sets {
-		if v, ok := set.(verifier); ok {
-			faults.Add(c.catalogs[i].Locate(v.verify()))
-		}
-	}
-	return faults.Err()
 }
 
 // named adds the name of a set, if it has one, to an error.
@@ -246,3 +223,14 @@ func (c *siteConfig) sitemaps() (s rshttp.Sitemaps) {
 	}
 	return s
 }
+
+// scheme returns the scheme of the URLs of the listener.
+func (c *siteConfig) scheme() string {
+	if c.tlsCert != "" {
+		return "https"
+	}
+	return "http"
+}
+
+// isNamed reports whether the sets have names, so that the documents of each have a folder.
+func (c *siteConfig) isNamed() bool { return c.sets[0].common().name != "" }

@@ -51,7 +51,7 @@ func (s *sourceConfig) declare(c *settings.Catalog) {
 			has moved. The Source must list resources of the copy.`})
 }
 
-func (s *sourceConfig) check(*siteConfig) error {
+func (s *sourceConfig) check(string) error {
 	var f settings.Faults
 	u, err := url.Parse(s.source)
 	f.If(err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https", "source", "give the URL of a Source, such as https://library.example.org/")
@@ -71,14 +71,14 @@ func (s *sourceConfig) question() string {
 
 func (s *sourceConfig) stateName() string { return "copies" }
 
-func (s *sourceConfig) identity(*siteConfig) (scan.Identity, error) {
+func (s *sourceConfig) identity(string) (scan.Identity, error) {
 	return scan.Identity{Name: "the Source " + s.source}, nil
 }
 
-func (s *sourceConfig) open(_ context.Context, m *member) (*content, error) {
+func (s *sourceConfig) open(_ context.Context, m *originSet) (*content, error) {
 	var callback *destination.Callback
 	if s.websub {
-		callback = m.daemon.callback
+		callback = m.callback
 	}
 	origin, err := replica.New(s.source, m.baseURL, s.copy, &replica.Options{
 		Every:    s.rescan,
@@ -99,6 +99,7 @@ func (s *sourceConfig) open(_ context.Context, m *member) (*content, error) {
 		origin:  origin,
 		changed: origin.Changed,
 		handler: func(src *rshttp.Source) (http.Handler, error) { return src.Wrap(origin), nil },
+		disk:    s.copy,
 		close:   origin.Close,
 	}, nil
 }

@@ -14,60 +14,9 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/internal/paths"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb/sqlitedb"
 )
-
-// A stateDefaulter is a setConfig with its own default for the state, if the set is
-// alone.
-type stateDefaulter interface {
-	defaultState() (path string, err error)
-}
-
-// A stateChecker is a setConfig that does not allow the state to be in every file.
-type stateChecker interface {
-	// checkState returns an error if the state cannot be at path, which is absolute and
-	// free of symbolic links. given is the same path for people.
-	checkState(path, given string) error
-}
-
-// stateFile returns the path of the file with the state, absolute and free of symbolic
-// links. The file need not exist; the folder that it is in does.
-func (c *siteConfig) stateFile() (path string, err error) {
-	given := c.state
-	if given == "" {
-		if given, err = c.defaultState(); err != nil {
-			return "", err
-		}
-	}
-	path, err = paths.Real(given)
-	if in := filepath.Dir(given); errors.Is(err, fs.ErrNotExist) && !paths.Exists(in) {
-		return "", settings.Errorf("--state %q: there is no folder %q; make it, or give a file in another", given, in)
-	}
-	if err != nil {
-		return "", settings.Errorf("--state %q: %w; %s", given, paths.Reason(err), stateRemedy(err))
-	}
-	for _, set := range c.sets {
-		if set, ok := set.(stateChecker); ok {
-			if err := set.checkState(path, given); err != nil {
-				return "", err
-			}
-		}
-	}
-	return path, nil
-}
-
-func (c *siteConfig) defaultState() (string, error) {
-	if set, ok := c.sets[0].(stateDefaulter); ok && c.sets[0].common().name == "" {
-		return set.defaultState()
-	}
-	path, err := defaultSiteState(c.baseURL)
-	if err != nil {
-		return "", settings.Errorf("no place to keep state in by default: %w; give one, as in --state /var/lib/resourcesync/site.db", err)
-	}
-	return path, nil
-}
 
 // defaultStateFile returns a path that no other folder has, and creates its parent
 // folder.

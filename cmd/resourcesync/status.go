@@ -156,8 +156,8 @@ func (m *member) status(ctx context.Context) (status.Set, error) {
 	if m.name != "" {
 		s.Kind = m.config.common().kind
 	}
-	if m.set != nil {
-		if r := m.set.Last(); r != nil {
+	if m.scanned != nil {
+		if r := m.scanned.Last(); r != nil {
 			s.Scan = &status.Scan{
 				Ended: r.Ended, Seconds: r.Took.Seconds(), Failed: r.Err != nil, Created: r.Created, Updated: r.Updated, Deleted: r.Deleted, Unchanged: r.Unchanged,
 				Skipped: r.Skipped, Unreadable: r.Unreadable,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,7 +48,7 @@ func (t *tableConfig) declare(c *settings.Catalog) {
 			and without comparisons. With such triggers, another database is an error.`})
 }
 
-func (c *tableConfig) check(*siteConfig) error {
+func (c *tableConfig) check(string) error {
 	var f settings.Faults
 	f.Add(c.Settings.Check())
 	f.If(c.dumps, "dumps", "a table has no content to send in packages; leave it out")
@@ -61,7 +62,7 @@ func (c *tableConfig) question() string {
 
 func (c *tableConfig) stateName() string { return "rows" }
 
-func (c *tableConfig) identity(*siteConfig) (scan.Identity, error) {
+func (c *tableConfig) identity(string) (scan.Identity, error) {
 	return scan.Identity{Name: c.place()}, nil
 }
 
@@ -90,15 +91,15 @@ func (c *tableConfig) defaultState() (string, error) {
 
 // A tableSet is a set of the rows of a table.
 type tableSet struct {
-	*member
+	*originSet
 	*tableConfig
 	db      *tabledb.DB
 	listing *sqltable.Listing
 }
 
-func (c *tableConfig) open(ctx context.Context, m *member) (_ *content, err error) {
-	s := &tableSet{member: m, tableConfig: c}
-	if s.db, err = tabledb.Open(ctx, c.DB, tabledb.SameFile(c.DB, s.daemon.state.place)); err != nil {
+func (c *tableConfig) open(ctx context.Context, m *originSet) (_ *content, err error) {
+	s := &tableSet{originSet: m, tableConfig: c}
+	if s.db, err = tabledb.Open(ctx, c.DB, tabledb.SameFile(c.DB, s.state.place)); err != nil {
 		return nil, settings.Errorf("%w", exit.OfDatabase(err))
 	}
 	content, err := s.open(ctx)
@@ -152,7 +153,7 @@ func (s *tableSet) open(ctx context.Context) (*content, error) {
 
 // sharesState reports whether the state is in the database of the table.
 func (s *tableSet) sharesState(ctx context.Context) (bool, error) {
-	state := s.daemon.state
+	state := s.state
 	switch {
 	case s.db.Postgres != nil && state.database != "":
 		database, err := tabledb.Identify(ctx, s.db.Postgres)
@@ -186,7 +187,7 @@ func (s *tableSet) journalled(ctx context.Context, shares bool) (*sqltable.Journ
 		return nil, err
 	}
 	limits := s.tableConfig.storeOptions()
-	return p.Journal(ctx, s.daemon.state.Store, s.tableConfig.Set, &sqltable.JournalOptions{
+	return p.Journal(ctx, s.state.Store, s.tableConfig.Set, &sqltable.JournalOptions{
 		Logger: s.log, Witness: s.witness, MaxDelete: limits.MaxDelete, MaxDeleteHold: limits.MaxDeleteHold,
 	})
 }
@@ -267,4 +268,17 @@ func healthOfJournal(j *sqltable.Journalled) func() error {
 		}
 		return err
 	}
+}
+
+// confirmJournal implements [journaler].
+func (c *tableConfig) confirmJournal(ctx context.Context, st *state) (int64, error) {
+	journals, err := st.Store.Journals(ctx)
+	if err != nil || !slices.Contains(journals, c.Set) {
+		return 0, err
+	}
+	journal, err := st.Store.Journal(ctx, c.Set)
+	if err != nil {
+		return 0, err
+	}
+	return journal.ConfirmDeletions(ctx)
 }

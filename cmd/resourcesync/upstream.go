@@ -35,13 +35,13 @@ func (c *upstreamConfig) stateName() string { return "pages" }
 
 // identity implements [setConfig]. confirm-deletions knows no base URL for the state in a file,
 // which has one website only.
-func (c *upstreamConfig) identity(site *siteConfig) (scan.Identity, error) {
-	if site.baseURL == "" {
+func (c *upstreamConfig) identity(baseURL string) (scan.Identity, error) {
+	if baseURL == "" {
 		return scan.Identity{}, nil
 	}
-	base, err := site.base()
+	base, err := url.Parse(baseURL)
 	if err != nil {
-		return scan.Identity{}, err
+		return scan.Identity{}, settings.Errorf("%w", err)
 	}
 	if c.path != "" {
 		base = base.JoinPath(c.path)
@@ -51,14 +51,13 @@ func (c *upstreamConfig) identity(site *siteConfig) (scan.Identity, error) {
 
 // An upstreamSet is a set of the pages of a website.
 type upstreamSet struct {
-	*member
+	*originSet
 	*upstreamConfig
 	pages *sitemap.Site
-	hub   string // path of its URL
 }
 
-func (c *upstreamConfig) open(_ context.Context, m *member) (*content, error) {
-	s := &upstreamSet{member: m, upstreamConfig: c, hub: m.site.Path + ownHub}
+func (c *upstreamConfig) open(_ context.Context, m *originSet) (*content, error) {
+	s := &upstreamSet{originSet: m, upstreamConfig: c}
 	folder, err := copiesFolder(m)
 	if err != nil {
 		return nil, err
@@ -108,10 +107,10 @@ func (c *upstreamConfig) open(_ context.Context, m *member) (*content, error) {
 	return content, nil
 }
 
-// A lateCoverer is the set of a member, which is opened after its content.
-type lateCoverer struct{ *member }
+// A lateCoverer is a set that is scanned only after its content was opened.
+type lateCoverer struct{ *originSet }
 
-func (c lateCoverer) Covers(u *url.URL) bool { return c.set.Covers(u) }
+func (c lateCoverer) Covers(u *url.URL) bool { return c.scanned.Covers(u) }
 
 // scanTransport returns the transport of the scanner.
 func (c *upstreamConfig) scanTransport(baseURL string) *http.Transport {
@@ -143,9 +142,9 @@ func (s *upstreamSet) handler(src *rshttp.Source) (http.Handler, error) {
 
 // copiesFolder returns the folder for copies of the website's sitemaps: beside a state
 // in a file, else in the cache folder.
-func copiesFolder(m *member) (string, error) {
-	path := m.daemon.state.place
-	if m.daemon.state.shared {
+func copiesFolder(m *originSet) (string, error) {
+	path := m.state.place
+	if m.state.shared {
 		var err error
 		if path, err = defaultSiteState(m.baseURL); err != nil {
 			return "", settings.Errorf("no place for copies of the sitemaps: %w", err)

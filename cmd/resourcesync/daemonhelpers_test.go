@@ -1,0 +1,83 @@
+package main
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
+)
+
+// configOf returns the configuration of a command with these arguments.
+func configOf(t testing.TB, command string, args ...string) *siteConfig {
+	t.Helper()
+	if command == "run" {
+		top := new(settings.Catalog)
+		declareRun(top, new(siteConfig), new(setSettings))
+		c, err := loadFile(args[0], []settings.Layer{top.Environment()})
+		must(t, err)
+		return c
+	}
+	k := kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.command == command })]
+	set := k.create()
+	set.common().kind = k.name
+	c := newSite(set)
+	given, _, err := c.catalog.Parse(args)
+	must(t, err)
+	must(t, c.catalog.Apply(given, c.catalog.Environment()))
+	must(t, c.check())
+	return c
+}
+
+// openPublication opens the publication of a command, until done is called. Nothing runs.
+func openPublication(t testing.TB, command string, args ...string) (p *publication, done func()) {
+	t.Helper()
+	c, log := configOf(t, command, args...), slog.New(slog.DiscardHandler)
+	st, err := c.openState(t.Context(), log)
+	must(t, err)
+	of, err := newDaemon(c, st, terminal.New(io.Discard), log)
+	must(t, err)
+	of.stdout = io.Discard
+	p, err = newPublication(t.Context(), of, c, nil)
+	must(t, err)
+	of.now.Store(p)
+	p.reserve()
+	done = sync.OnceFunc(func() {
+		p.close()
+		must(t, st.close())
+	})
+	t.Cleanup(done)
+	return p, done
+}
+
+// scanned scans the sets of a publication.
+func scanned(t testing.TB, p *publication) {
+	t.Helper()
+	for _, m := range p.members {
+		_, err := m.scanned.Update(t.Context())
+		must(t, err)
+		m.show(t.Context())
+	}
+}
+
+// dialSocket opens a WebSocket as soon as there is one.
+func dialSocket(t *testing.T, uri string) *websocket.Conn {
+	t.Helper()
+	for until := time.Now().Add(needs.Patience); ; time.Sleep(10 * time.Millisecond) {
+		conn, res, err := websocket.Dial(t.Context(), uri, nil)
+		if err != nil && res != nil && res.StatusCode == http.StatusServiceUnavailable && time.Now().Before(until) {
+			continue
+		}
+		must(t, err)
+		t.Cleanup(func() { conn.CloseNow() })
+		return conn
+	}
+}

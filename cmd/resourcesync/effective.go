@@ -1,0 +1,19 @@
+package main
+
+import (
+	"go.yaml.in/yaml/v3"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+)
+
+// effective returns the effective configuration as a file, with defaults and without
+// secrets.
+func (c *siteConfig) effective() []byte {
+	shared := new(settings.Catalog)
+	new(setSettings).declare(shared)
+	var sets []*yaml.Node
+	for _, set := range c.catalogs {
+		sets = append(sets, set.Effective(nil))
+	}
+	return settings.FileText(c.catalog.Effective(shared), sets)
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/internal/paths"
+	"github.com/resourcesync-go/resourcesync/scan"
+)
+
+// openExistingState opens the state of a site, which may be using it.
+func (c *siteConfig) openExistingState(ctx context.Context) (*state, error) {
+	_, hasDefault := c.sets[0].(stateDefaulter)
+	hasDefault = hasDefault && c.sets[0].common().name == ""
+	if c.baseURL == "" && (c.stateIsPostgres() || c.state == "" && !hasDefault) {
+		return nil, settings.Errorf("the state belongs to the address of a site; give --base-url as the server has it")
+	}
+	o := c.storeOptions(slog.New(slog.DiscardHandler))
+	if c.stateIsPostgres() {
+		return openPostgres(ctx, c.state, c.logName(), o)
+	}
+	path, err := c.stateFile()
+	if err != nil {
+		return nil, err
+	}
+	if !paths.Exists(path) {
+		return nil, settings.Errorf("there is no state %q; give --state as the server has it", path)
+	}
+	if err := checkStateFile(path); err != nil {
+		return nil, refuseState(path, err)
+	}
+	return openStateFile(ctx, path, c.logName(), o)
+}
+
+// checkSets returns an error if the state does not have all sets of a site, because
+// opening them would create them.
+func (c *siteConfig) checkSets(ctx context.Context, s *state) error {
+	existing, err := s.Store.Sets(ctx)
+	if err != nil {
+		return fmt.Errorf("state %q: %w", s.place, err)
+	}
+	for _, config := range c.sets {
+		name := c.setName(config)
+		if slices.Contains(existing, name) {
+			continue
+		}
+		var described []string
+		for _, other := range existing {
+			if !strings.Contains(other, " ") { // sets with a space are parts of others
+				described = append(described, describeSet(other))
+			}
+		}
+		if len(described) == 0 {
+			described = []string{"none"}
+		}
+		return settings.Errorf("state %q: there is no set %s; the sets are: %s; give the arguments of the server that publishes the set", s.place, describeSet(name), strings.Join(described, ", "))
+	}
+	return nil
+}
+
+// describeSet returns the name of a stored set, with the command that gives it this name.
+func describeSet(stored string) string {
+	for _, k := range kinds {
+		if k.create().stateName() == stored {
+			return fmt.Sprintf("%q (of %s)", stored, k.command)
+		}
+	}
+	return fmt.Sprintf("%q", stored)
+}
+
+// openOwned opens a stored set, unless it belongs to another folder or website.
+func (c *siteConfig) openOwned(ctx context.Context, s *state, config setConfig) (*sqlstore.Set, error) {
+	set, err := c.openSet(ctx, s, config)
+	if err != nil || s.shared || config.common().moved {
+		return set, err
+	}
+	id, err := config.identity(c.baseURL)
+	if err != nil {
+		return nil, settings.Errorf("state %q: %w", s.place, err)
+	}
+	if id.Name != "" {
+		err = scan.Compare(ctx, set, id, namesake{})
+	}
+	if other, ok := errors.AsType[*scan.OriginError](err); ok {
+		err = refuseOrigin(s, config.common(), other)
+	}
+	return set, err
+}
+
+// A namesake recognizes an origin by the name that the operator has given. The process that
+// publishes the set checks its resources.
+type namesake struct{}
+
+func (namesake) Recognizes(context.Context, scan.Stored) (bool, error) { return true, nil }

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"slices"
+
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/internal/paths"
+	"github.com/resourcesync-go/resourcesync/scan"
+)
+
+// A stateDefaulter is a setConfig with its own default for the state, if the set is
+// alone.
+type stateDefaulter interface {
+	defaultState() (path string, err error)
+}
+
+// A stateChecker is a setConfig that does not allow the state to be in every file.
+type stateChecker interface {
+	// checkState returns an error if the state cannot be at path, which is absolute and
+	// free of symbolic links. given is the same path for people.
+	checkState(path, given string) error
+}
+
+// A journaler is a setConfig whose changes a journal may record, in the database of a host.
+type journaler interface {
+	// confirmJournal publishes the deletions that the journal holds, if there is one.
+	confirmJournal(ctx context.Context, st *state) (rows int64, err error)
+}
+
+// stateFile returns the path of the file with the state, absolute and free of symbolic
+// links. The file need not exist; the folder that it is in does.
+func (c *siteConfig) stateFile() (path string, err error) {
+	given := c.state
+	if given == "" {
+		if given, err = c.defaultState(); err != nil {
+			return "", err
+		}
+	}
+	path, err = paths.Real(given)
+	if in := filepath.Dir(given); errors.Is(err, fs.ErrNotExist) && !paths.Exists(in) {
+		return "", settings.Errorf("--state %q: there is no folder %q; make it, or give a file in another", given, in)
+	}
+	if err != nil {
+		return "", settings.Errorf("--state %q: %w; %s", given, paths.Reason(err), stateRemedy(err))
+	}
+	for _, set := range c.sets {
+		if set, ok := set.(stateChecker); ok {
+			if err := set.checkState(path, given); err != nil {
+				return "", err
+			}
+		}
+	}
+	return path, nil
+}
+
+func (c *siteConfig) defaultState() (string, error) {
+	if set, ok := c.sets[0].(stateDefaulter); ok && c.sets[0].common().name == "" {
+		return set.defaultState()
+	}
+	path, err := defaultSiteState(c.baseURL)
+	if err != nil {
+		return "", settings.Errorf("no place to keep state in by default: %w; give one, as in --state /var/lib/resourcesync/site.db", err)
+	}
+	return path, nil
+}
+
+// openState opens the state that the site asks for. A state in a file is for this process
+// alone.
+func (c *siteConfig) openState(ctx context.Context, log *slog.Logger) (*state, error) {
+	if c.stateIsPostgres() {
+		return openPostgres(ctx, c.state, c.logName(), c.storeOptions(log))
+	}
+	path, err := c.stateFile()
+	if err != nil {
+		return nil, err
+	}
+	return openForSite(ctx, path, c.logName(), c.storeOptions(log))
+}
+
+func (c *siteConfig) storeOptions(log *slog.Logger) *sqlstore.Options {
+	return &sqlstore.Options{Window: c.window, Retain: c.retain, Archive: c.archive, Logger: log}
+}
+
+// setName returns the name of a set in the state. A file holds the sets of one site, whose
+// names do not depend on the base URL: a site that moves keeps its checksums and its
+// journal. In a database, a set has the name of the site, so that exactly the processes
+// that serve it share the set.
+func (c *siteConfig) setName(set setConfig) string {
+	name := set.common().name
+	switch {
+	case c.stateIsPostgres() && name == "":
+		return c.baseURL
+	case c.stateIsPostgres():
+		return c.baseURL + "#" + name
+	case name == "":
+		return set.stateName()
+	}
+	return name
+}
+
+// logName returns the name of the log of notifications in the state.
+func (c *siteConfig) logName() string {
+	switch {
+	case c.stateIsPostgres():
+		return c.baseURL
+	case c.sets[0].common().name == "":
+		return c.sets[0].stateName()
+	}
+	return "sets"
+}
+
+// checkKind returns an error if the state is a file that another command has created. A
+// set without a name is alone there, so the two would not even see each other's resources.
+// The file of a table may be a host's database, with sets of the host.
+func checkKind(ctx context.Context, s *state, config setConfig) error {
+	if _, journals := config.(journaler); journals || s.shared || config.common().name != "" {
+		return nil
+	}
+	names, err := s.Sets(ctx)
+	if err != nil || slices.Contains(names, config.stateName()) {
+		return err
+	}
+	for _, k := range kinds {
+		if other := k.create().stateName(); slices.Contains(names, other) {
+			return settings.Errorf("state %q: it is the state of resourcesync %s, with its %s; give another file with --state", s.place, k.command, other)
+		}
+	}
+	return nil
+}
+
+// openSet opens a stored set.
+func (c *siteConfig) openSet(ctx context.Context, s *state, config setConfig) (*sqlstore.Set, error) {
+	if err := checkKind(ctx, s, config); err != nil {
+		return nil, err
+	}
+	set, err := s.Store.Set(ctx, c.setName(config), config.common().storeOptions())
+	if err != nil {
+		return nil, refuseState(s.place, err)
+	}
+	return set, nil
+}
+
+// refuseOrigin returns the error for a set with the resources of another origin.
+func refuseOrigin(s *state, c *setSettings, e *scan.OriginError) error {
+	if e.Origin.Given != "" && e.Origin.Given == e.Recorded.Given {
+		return settings.Errorf("state %q: %q now points to %q, which shares no files with %q, the recorded folder; if that is intended, start once with --moved; otherwise %s",
+			s.place, e.Origin.Given, e.Origin.Name, e.Recorded.Name, c.apart())
+	}
+	return settings.Errorf("state %q: it has the resources of %s, not those of %s; if they have moved, start once with --moved; otherwise %s",
+		s.place, e.Recorded.Name, e.Origin.Name, c.apart())
+}
