@@ -101,7 +101,7 @@ sets:
 	t.Setenv("RESOURCESYNC_PORT", "tcp://10.0.0.1:80") // as Kubernetes has it
 	c, err := loaded(t, text, "--prefix", "/flag/", "--allow-callbacks=10.3.0.0/16")
 	must(t, err)
-	a, b := c.sets[0].common(), c.sets[1].common()
+	a, b := c.sets[0].shared(), c.sets[1].shared()
 	if c.listen != "127.0.0.1:1" || c.baseURL != "http://variable.example.org/" || c.prefix != "/flag/" || c.pageSize != 1000 || len(c.push.foreign) != 1 || !c.push.own {
 		t.Errorf("%+v", c)
 	}
@@ -156,7 +156,7 @@ func TestSecretFiles(t *testing.T) {
 	must(t, err)
 	c, err := r.load()
 	must(t, err)
-	if c.sets[0].common().pingToken != "sesame" || len(c.push.foreign) != 1 || c.push.foreign[0].Token != "sesame" || !c.push.own {
+	if c.sets[0].shared().pingToken != "sesame" || len(c.push.foreign) != 1 || c.push.foreign[0].Token != "sesame" || !c.push.own {
 		t.Errorf("%+v %+v", c, c.sets[0])
 	}
 	var stdout, stderr bytes.Buffer
@@ -248,7 +248,7 @@ func TestExampleConfig(t *testing.T) {
 	write(t, token, "sesame")
 	c, err := loaded(t, strings.ReplaceAll(text, "/etc/resourcesync/ping-token", token))
 	must(t, err)
-	if len(c.sets) != 2 || c.sets[0].common().rescan != time.Minute || c.sets[1].common().rescan != 10*time.Minute {
+	if len(c.sets) != 2 || c.sets[0].shared().rescan != time.Minute || c.sets[1].shared().rescan != 10*time.Minute {
 		t.Errorf("%+v", c)
 	}
 }
@@ -257,7 +257,7 @@ func TestExampleConfig(t *testing.T) {
 func TestTitles(t *testing.T) {
 	c, err := loaded(t, "title: Library\nsets: [{name: a, kind: folder, folder: ., title: Papers}, {name: b, kind: folder, folder: ., path: b}]", "--contact", "a@example.org")
 	must(t, err)
-	a, b := c.sets[0].common().about.About, c.sets[1].common().about.About
+	a, b := c.sets[0].shared().about.About, c.sets[1].shared().about.About
 	if (c.about.About != rshttp.About{Title: "Library", Contact: "a@example.org"}) || (a != rshttp.About{Title: "Papers"}) || (b != rshttp.About{}) {
 		t.Errorf("the site is %+v, and its sets are %+v and %+v", c.about.About, a, b)
 	}

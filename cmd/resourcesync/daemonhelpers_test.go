@@ -28,7 +28,7 @@ func configOf(t testing.TB, command string, args ...string) *siteConfig {
 	}
 	k := kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.command == command })]
 	set := k.create()
-	set.common().kind = k.name
+	set.shared().kind = k.name
 	c := newSite(set)
 	given, _, err := c.catalog.Parse(args)
 	must(t, err)

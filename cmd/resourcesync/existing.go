@@ -17,7 +17,7 @@ import (
 // openExistingState opens the state of a site, which may be using it.
 func (c *siteConfig) openExistingState(ctx context.Context) (*state, error) {
 	_, hasDefault := c.sets[0].(stateDefaulter)
-	hasDefault = hasDefault && c.sets[0].common().name == ""
+	hasDefault = hasDefault && c.sets[0].shared().name == ""
 	if c.baseURL == "" && (c.stateIsPostgres() || c.state == "" && !hasDefault) {
 		return nil, settings.Errorf("the state belongs to the address of a site; give --base-url as the server has it")
 	}
@@ -77,7 +77,7 @@ func describeSet(stored string) string {
 // openOwned opens a stored set, unless it belongs to another folder or website.
 func (c *siteConfig) openOwned(ctx context.Context, s *state, config setConfig) (*sqlstore.Set, error) {
 	set, err := c.openSet(ctx, s, config)
-	if err != nil || s.shared || config.common().moved {
+	if err != nil || s.shared || config.shared().moved {
 		return set, err
 	}
 	id, err := config.identity(c.baseURL)
@@ -88,7 +88,7 @@ func (c *siteConfig) openOwned(ctx context.Context, s *state, config setConfig) 
 		err = scan.Compare(ctx, set, id, namesake{})
 	}
 	if other, ok := errors.AsType[*scan.OriginError](err); ok {
-		err = refuseOrigin(s, config.common(), other)
+		err = refuseOrigin(s, config.shared(), other)
 	}
 	return set, err
 }

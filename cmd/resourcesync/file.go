@@ -65,7 +65,7 @@ func loadSet(s settings.Section, top []settings.Layer) (setConfig, *settings.Cat
 		return nil, nil, err
 	}
 	set := kinds[slices.Index(names, name)].create()
-	common, c := set.common(), new(settings.Catalog)
+	common, c := set.shared(), new(settings.Catalog)
 	c.Add(
 		settings.Setting{Name: "kind", Value: settings.Text(&common.kind), Key: true},
 		settings.Setting{Name: "name", Value: settings.Text(&common.name), Key: true},
@@ -116,7 +116,7 @@ func (c *siteConfig) checkNames(file *settings.File) error {
 	names, paths := make(map[string]bool), make(map[string]bool)
 	for i, set := range c.sets {
 		var f settings.Faults
-		s := set.common()
+		s := set.shared()
 		if s.name == "" && len(c.sets) > 1 {
 			f.Add(settings.Errorf("%s: a set without a name; give each a name, as in name: papers, because the documents of each have a folder of their own", file.Sections[i].From))
 		} else {

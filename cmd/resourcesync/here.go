@@ -33,7 +33,7 @@ func (c *siteConfig) checkHere() error {
 func (c *siteConfig) checkSource() error {
 	var sets []rshttp.Set
 	for _, set := range c.sets {
-		sets = append(sets, rshttp.Set{Name: set.common().name, Provider: memory.New(nil), RemoteHubs: c.push.foreign})
+		sets = append(sets, rshttp.Set{Name: set.shared().name, Provider: memory.New(nil), RemoteHubs: c.push.foreign})
 	}
 	base := c.baseURL
 	if base == "" {

@@ -43,7 +43,7 @@ func openMember(ctx context.Context, p *daemon, c *siteConfig, config setConfig)
 	if err != nil {
 		return nil, err
 	}
-	s := config.common()
+	s := config.shared()
 	set := &originSet{
 		name: s.name, log: p.log, state: p.state, callback: p.callback,
 		base: base, hub: base.Path + ownHub, documents: base.JoinPath(c.prefix),
@@ -76,7 +76,7 @@ func openMember(ctx context.Context, p *daemon, c *siteConfig, config setConfig)
 
 // scanInto joins the origin and the stored set.
 func (m *member) scanInto(ctx context.Context) (err error) {
-	c, st := m.config.common(), m.state
+	c, st := m.config.shared(), m.state
 	first := &firstScan{screen: m.daemon.screen, log: m.log, name: m.name, unit: m.content.unit + "s"}
 	limits := c.storeOptions()
 	o := &scan.Options{
@@ -150,7 +150,7 @@ func (m *member) published(site *siteConfig) rshttp.Set {
 	if set.Provider == nil {
 		set.Provider = m.scanned.View
 	}
-	of := m.config.common()
+	of := m.config.shared()
 	set.Name, set.About, set.DescribedBy, set.RemoteHubs = m.name, of.about.About, of.aboutSet, site.push.foreign
 	set.NoFramework = of.publish != ""
 	return set
@@ -186,7 +186,7 @@ func (m *member) rescan() {
 
 // ping returns the handler of pings, or nil if there is none.
 func (m *member) ping() http.Handler {
-	token := m.config.common().pingToken
+	token := m.config.shared().pingToken
 	if token == "" {
 		return nil
 	}

@@ -32,12 +32,12 @@ func TestStranger(t *testing.T) {
 // TestFolderSettings: the settings of a folder arrive in its configuration.
 func TestFolderSettings(t *testing.T) {
 	f, c := new(folderConfig), new(settings.Catalog)
-	f.common().declare(c)
+	f.shared().declare(c)
 	f.declare(c)
 	given, _, err := c.Parse([]string{"folder", "--hash", "md5,sha-256", "--rescan", "1h30m", "--max-delete", "12.5%", "--max-delete-hold", "0", "--dumps", "--keep-versions", "30d",
 		"--versions", "v", "--set-described-by", "urn:set", "--dot-files", "--exclude", "*.bak", "--exclude", "litter"})
 	if err == nil {
-		err = cmp.Or(c.Apply(given), f.common().check(), f.check(""))
+		err = cmp.Or(c.Apply(given), f.shared().check(), f.check(""))
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ func (p *publication) openPlaces(ctx context.Context) error {
 	var buckets []string
 	of := make(map[string][]*member)
 	for _, m := range p.members {
-		bucket := m.config.common().publishAt
+		bucket := m.config.shared().publishAt
 		if bucket == nil {
 			continue
 		}
@@ -55,7 +55,7 @@ func (p *publication) openPlace(ctx context.Context, members []*member) (*place,
 	if err != nil {
 		return nil, settings.Errorf("%w", err)
 	}
-	pl := &place{bucket: members[0].config.common().publishAt}
+	pl := &place{bucket: members[0].config.shared().publishAt}
 	for _, m := range members {
 		if _, ok := m.config.(*upstreamConfig); ok {
 			m.log.Warn("the bucket lists a page that becomes private until its Resource List is brought up to date, and keeps the lists of a set that is hidden", "bucket", pl.bucket.String(), "publish-lists", settings.SpanText(p.site.listEvery))

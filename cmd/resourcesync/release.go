@@ -20,7 +20,7 @@ func (p *publication) release() (command string, hidden bool) {
 		}
 		return strings.Join(append(words, given...), " "), hidden
 	}
-	k := kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == c.sets[0].common().kind })]
+	k := kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == c.sets[0].shared().kind })]
 	var names []string
 	for s := range k.own().All() {
 		if !strings.HasSuffix(s.Name, "-file") { // Words has those, too

@@ -30,7 +30,7 @@ func kindOf(command string) kind {
 // another command that takes the same ones. The error is settings.ErrHelp for --help.
 func parseSite(command string, k kind, args []string) (*siteConfig, error) {
 	set := k.create()
-	set.common().kind = k.name
+	set.shared().kind = k.name
 	c := newSite(set)
 	if err := parseAlone(command, c.catalog, args); err != nil {
 		return nil, err

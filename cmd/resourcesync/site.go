@@ -62,7 +62,7 @@ func newSite(set setConfig) *siteConfig {
 	c := &siteConfig{sets: []setConfig{set}, catalog: new(settings.Catalog)}
 	c.catalogs = []*settings.Catalog{c.catalog}
 	c.declare(c.catalog)
-	set.common().declare(c.catalog)
+	set.shared().declare(c.catalog)
 	set.declare(c.catalog)
 	return c
 }
@@ -73,7 +73,7 @@ func (c *siteConfig) check() error {
 	faults.Add(c.catalog.Locate(c.checkSite()))
 	for i, set := range c.sets {
 		of := c.catalogs[i]
-		faults.Add(of.Locate(set.common().check()), of.Locate(c.checkPath(set.common())), of.Locate(c.checkPublish(set.common())), of.Locate(set.check(c.state)))
+		faults.Add(of.Locate(set.shared().check()), of.Locate(c.checkPath(set.shared())), of.Locate(c.checkPublish(set.shared())), of.Locate(set.check(c.state)))
 	}
 	return faults.Err()
 }
@@ -233,4 +233,4 @@ func (c *siteConfig) scheme() string {
 }
 
 // isNamed reports whether the sets have names, so that the documents of each have a folder.
-func (c *siteConfig) isNamed() bool { return c.sets[0].common().name != "" }
+func (c *siteConfig) isNamed() bool { return c.sets[0].shared().name != "" }

@@ -60,7 +60,7 @@ func (c *siteConfig) stateFile() (path string, err error) {
 }
 
 func (c *siteConfig) defaultState() (string, error) {
-	if set, ok := c.sets[0].(stateDefaulter); ok && c.sets[0].common().name == "" {
+	if set, ok := c.sets[0].(stateDefaulter); ok && c.sets[0].shared().name == "" {
 		return set.defaultState()
 	}
 	path, err := defaultSiteState(c.baseURL)
@@ -92,7 +92,7 @@ func (c *siteConfig) storeOptions(log *slog.Logger) *sqlstore.Options {
 // journal. In a database, a set has the name of the site, so that exactly the processes
 // that serve it share the set.
 func (c *siteConfig) setName(set setConfig) string {
-	name := set.common().name
+	name := set.shared().name
 	switch {
 	case c.stateIsPostgres() && name == "":
 		return c.baseURL
@@ -109,7 +109,7 @@ func (c *siteConfig) logName() string {
 	switch {
 	case c.stateIsPostgres():
 		return c.baseURL
-	case c.sets[0].common().name == "":
+	case c.sets[0].shared().name == "":
 		return c.sets[0].stateName()
 	}
 	return "sets"
@@ -119,7 +119,7 @@ func (c *siteConfig) logName() string {
 // set without a name is alone there, so the two would not even see each other's resources.
 // The file of a table may be a host's database, with sets of the host.
 func checkKind(ctx context.Context, s *state, config setConfig) error {
-	if _, journals := config.(journaler); journals || s.shared || config.common().name != "" {
+	if _, journals := config.(journaler); journals || s.shared || config.shared().name != "" {
 		return nil
 	}
 	names, err := s.Sets(ctx)
@@ -139,7 +139,7 @@ func (c *siteConfig) openSet(ctx context.Context, s *state, config setConfig) (*
 	if err := checkKind(ctx, s, config); err != nil {
 		return nil, err
 	}
-	set, err := s.Store.Set(ctx, c.setName(config), config.common().storeOptions())
+	set, err := s.Store.Set(ctx, c.setName(config), config.shared().storeOptions())
 	if err != nil {
 		return nil, refuseState(s.place, err)
 	}

@@ -154,7 +154,7 @@ func (p *publication) subscription(sub *hub.Subscription, t *topic.TopicStatus) 
 func (m *member) status(ctx context.Context) (status.Set, error) {
 	s := status.Set{Name: m.name}
 	if m.name != "" {
-		s.Kind = m.config.common().kind
+		s.Kind = m.config.shared().kind
 	}
 	if m.scanned != nil {
 		if r := m.scanned.Last(); r != nil {
