@@ -20,7 +20,7 @@ func begun(t *testing.T, folder, state, baseURL string) (ready bool, recorded st
 	log := slog.New(slog.DiscardHandler)
 	st, err := c.openState(t.Context(), log)
 	must(t, err)
-	defer st.close()
+	defer st.Close()
 	p := open(t, c, st, terminal.New(nil))
 	id, err := scan.Recorded(t.Context(), p.stored)
 	must(t, err)

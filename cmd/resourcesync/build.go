@@ -14,6 +14,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/adapters/objectstore"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/state"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/internal/paths"
 	"github.com/resourcesync-go/resourcesync/static"
@@ -36,7 +37,7 @@ func build(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer func() {
-		if err := st.close(); err != nil {
+		if err := st.Close(); err != nil {
 			log.Warn("state not closed", "error", err)
 		}
 	}()
@@ -54,7 +55,7 @@ func build(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 // runStore runs the background work of the state until the returned function is called.
-func runStore(ctx context.Context, st *state) (stop func()) {
+func runStore(ctx context.Context, st *state.State) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { st.Store.Run(ctx) })

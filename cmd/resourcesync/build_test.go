@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/check"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/state"
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/paths"
 	"github.com/resourcesync-go/resourcesync/wellknown"
@@ -257,11 +258,11 @@ func TestBuildKilled(t *testing.T) {
 // error.
 func TestBuildTwice(t *testing.T) {
 	b := newBuilt(t, "", "https://files.example.org/")
-	lock, err := openForSite(t.Context(), b.flags[5], "sets", nil)
+	lock, err := state.Open(t.Context(), b.flags[5], "sets", nil)
 	must(t, err)
 	if _, status, stderr := b.try(); status != 1 || !strings.Contains(stderr, "is in use by another resourcesync") {
 		t.Errorf("status %d: %s", status, stderr)
 	}
-	must(t, lock.close())
+	must(t, lock.Close())
 	b.build()
 }

@@ -23,7 +23,7 @@ func confirmDeletions(ctx context.Context, args []string, stdout, _ io.Writer) e
 	if err != nil {
 		return err
 	}
-	defer st.close()
+	defer st.Close()
 	if err := c.checkSets(ctx, st); err != nil {
 		return err
 	}

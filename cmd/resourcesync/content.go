@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/state"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
 	"github.com/resourcesync-go/resourcesync/destination"
 	"github.com/resourcesync-go/resourcesync/rshttp"
@@ -63,7 +64,7 @@ type content struct {
 type originSet struct {
 	name      string // "" if the set is alone
 	log       *slog.Logger
-	state     *state
+	state     *state.State
 	callback  *destination.Callback // of hubs; nil if they cannot reach it
 	baseURL   string                // of the URLs that the set serves
 	base      *url.URL              // baseURL, parsed

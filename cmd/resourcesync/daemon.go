@@ -22,6 +22,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/operators"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/server"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/state"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/destination"
 	"github.com/resourcesync-go/resourcesync/topic/websocket"
@@ -30,7 +31,7 @@ import (
 // A daemon holds everything that outlives a configuration: the state, the connections, and
 // the pages for operators.
 type daemon struct {
-	state  *state
+	state  *state.State
 	screen *terminal.Screen
 	log    *slog.Logger
 	stdout io.Writer
@@ -53,7 +54,7 @@ type daemon struct {
 }
 
 // newDaemon returns a daemon that has opened nothing.
-func newDaemon(c *siteConfig, st *state, screen *terminal.Screen, log *slog.Logger) (*daemon, error) {
+func newDaemon(c *siteConfig, st *state.State, screen *terminal.Screen, log *slog.Logger) (*daemon, error) {
 	p := &daemon{state: st, screen: screen, log: log}
 	base, err := c.base()
 	if err != nil {
@@ -79,7 +80,7 @@ func newDaemon(c *siteConfig, st *state, screen *terminal.Screen, log *slog.Logg
 // newCallback makes the callback of hubs. Processes that share a state have none: behind one
 // address, a delivery could reach another process, which does not know the secret.
 func (p *daemon) newCallback(c *siteConfig) error {
-	if p.state.shared {
+	if p.state.Shared {
 		return nil
 	}
 	base, err := c.base()
@@ -125,7 +126,7 @@ func publish(ctx context.Context, c *siteConfig, load func() (*siteConfig, error
 		return err
 	}
 	defer func() {
-		if err := st.close(); err != nil {
+		if err := st.Close(); err != nil {
 			log.Warn("state not closed", "error", err)
 		}
 	}()
@@ -135,7 +136,7 @@ func publish(ctx context.Context, c *siteConfig, load func() (*siteConfig, error
 	}
 	p.stdout = stdout
 	if err := p.openHarvesters(ctx, c); err != nil {
-		return refuseState(st.place, err)
+		return state.Refuse(st.Place, err)
 	}
 	if !derived {
 		if err := p.newCallback(c); err != nil {
@@ -153,7 +154,7 @@ func publish(ctx context.Context, c *siteConfig, load func() (*siteConfig, error
 	p.now.Store(first)
 	defer func() { p.now.Load().close() }()
 	for _, m := range first.members {
-		m.log.Info("listening", "address", site.Addr().String(), "site", m.baseURL, m.content.from, "state", st.place)
+		m.log.Info("listening", "address", site.Addr().String(), "site", m.baseURL, m.content.from, "state", st.Place)
 	}
 	err = p.run(ctx, site, atStatus, reloads, load)
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), closingTime)
@@ -202,7 +203,7 @@ func (p *daemon) run(ctx context.Context, site, atStatus net.Listener, reloads <
 		g.Go(func() error { return status.Run(ctx, p.log) })
 	}
 	if p.sockets != nil {
-		g.Go(func() error { return p.sockets.Run(ctx, p.state.notifications) })
+		g.Go(func() error { return p.sockets.Run(ctx, p.state.Notifications) })
 	}
 	if p.keeps {
 		g.Go(func() error { p.keepHarvesters(ctx); return nil })

@@ -52,7 +52,7 @@ func openPublication(t testing.TB, command string, args ...string) (p *publicati
 	p.reserve()
 	done = sync.OnceFunc(func() {
 		p.close()
-		must(t, st.close())
+		must(t, st.Close())
 	})
 	t.Cleanup(done)
 	return p, done

@@ -10,12 +10,13 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/state"
 	"github.com/resourcesync-go/resourcesync/internal/paths"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // openExistingState opens the state of a site, which may be using it.
-func (c *siteConfig) openExistingState(ctx context.Context) (*state, error) {
+func (c *siteConfig) openExistingState(ctx context.Context) (*state.State, error) {
 	_, hasDefault := c.sets[0].(stateDefaulter)
 	hasDefault = hasDefault && c.sets[0].shared().name == ""
 	if c.baseURL == "" && (c.stateIsPostgres() || c.state == "" && !hasDefault) {
@@ -23,7 +24,7 @@ func (c *siteConfig) openExistingState(ctx context.Context) (*state, error) {
 	}
 	o := c.storeOptions(slog.New(slog.DiscardHandler))
 	if c.stateIsPostgres() {
-		return openPostgres(ctx, c.state, c.logName(), o)
+		return state.OpenPostgres(ctx, c.state, c.logName(), o)
 	}
 	path, err := c.stateFile()
 	if err != nil {
@@ -32,18 +33,18 @@ func (c *siteConfig) openExistingState(ctx context.Context) (*state, error) {
 	if !paths.Exists(path) {
 		return nil, settings.Errorf("there is no state %q; give --state as the server has it", path)
 	}
-	if err := checkStateFile(path); err != nil {
-		return nil, refuseState(path, err)
+	if err := state.CheckFile(path); err != nil {
+		return nil, state.Refuse(path, err)
 	}
-	return openStateFile(ctx, path, c.logName(), o)
+	return state.OpenInUse(ctx, path, c.logName(), o)
 }
 
 // checkSets returns an error if the state does not have all sets of a site, because
 // opening them would create them.
-func (c *siteConfig) checkSets(ctx context.Context, s *state) error {
+func (c *siteConfig) checkSets(ctx context.Context, s *state.State) error {
 	existing, err := s.Store.Sets(ctx)
 	if err != nil {
-		return fmt.Errorf("state %q: %w", s.place, err)
+		return fmt.Errorf("state %q: %w", s.Place, err)
 	}
 	for _, config := range c.sets {
 		name := c.setName(config)
@@ -59,7 +60,7 @@ func (c *siteConfig) checkSets(ctx context.Context, s *state) error {
 		if len(described) == 0 {
 			described = []string{"none"}
 		}
-		return settings.Errorf("state %q: there is no set %s; the sets are: %s; give the arguments of the server that publishes the set", s.place, describeSet(name), strings.Join(described, ", "))
+		return settings.Errorf("state %q: there is no set %s; the sets are: %s; give the arguments of the server that publishes the set", s.Place, describeSet(name), strings.Join(described, ", "))
 	}
 	return nil
 }
@@ -75,14 +76,14 @@ func describeSet(stored string) string {
 }
 
 // openOwned opens a stored set, unless it belongs to another folder or website.
-func (c *siteConfig) openOwned(ctx context.Context, s *state, config setConfig) (*sqlstore.Set, error) {
+func (c *siteConfig) openOwned(ctx context.Context, s *state.State, config setConfig) (*sqlstore.Set, error) {
 	set, err := c.openSet(ctx, s, config)
-	if err != nil || s.shared || config.shared().moved {
+	if err != nil || s.Shared || config.shared().moved {
 		return set, err
 	}
 	id, err := config.identity(c.baseURL)
 	if err != nil {
-		return nil, settings.Errorf("state %q: %w", s.place, err)
+		return nil, settings.Errorf("state %q: %w", s.Place, err)
 	}
 	if id.Name != "" {
 		err = scan.Compare(ctx, set, id, namesake{})

@@ -20,6 +20,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/versions"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/state"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/tabledb"
 	"github.com/resourcesync-go/resourcesync/internal/paths"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
@@ -134,7 +135,7 @@ func (c *folderConfig) defaultState() (string, error) {
 	if err != nil {
 		return "", settings.Errorf("folder %q: %w", c.folder, paths.Reason(err))
 	}
-	path, err := defaultStateFile(published)
+	path, err := state.FolderFile(published)
 	if err != nil {
 		return "", settings.Errorf("no place to keep state in by default: %w; give one, as in --state /var/lib/resourcesync/files.db", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/state"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
@@ -262,7 +263,7 @@ func (s *served) changes() []string {
 const eraseLine = "\r\x1b[K"
 
 // open opens the set of c. Only scans of its scanner keep it up to date.
-func open(t testing.TB, c *siteConfig, st *state, screen *terminal.Screen) *member {
+func open(t testing.TB, c *siteConfig, st *state.State, screen *terminal.Screen) *member {
 	t.Helper()
 	m, err := openAlone(t.Context(), c, c.sets[0], st, screen, slog.New(slog.DiscardHandler))
 	must(t, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/server"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/state"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
@@ -19,8 +20,8 @@ func (c *siteConfig) checkHere() error {
 	if c.state != "" && !c.stateIsPostgres() {
 		path, err := c.stateFile()
 		if err == nil {
-			if err = checkStateFile(path); err != nil {
-				err = refuseState(path, err)
+			if err = state.CheckFile(path); err != nil {
+				err = state.Refuse(path, err)
 			}
 		}
 		faults.Add(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sidecar"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/state"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/scan"
@@ -33,7 +34,7 @@ type member struct {
 }
 
 // openAlone opens the parts of a set that no daemon publishes. Nothing runs yet, and nothing is recorded.
-func openAlone(ctx context.Context, c *siteConfig, set setConfig, st *state, screen *terminal.Screen, log *slog.Logger) (*member, error) {
+func openAlone(ctx context.Context, c *siteConfig, set setConfig, st *state.State, screen *terminal.Screen, log *slog.Logger) (*member, error) {
 	return openMember(ctx, &daemon{state: st, screen: screen, log: log}, c, set)
 }
 
@@ -84,7 +85,7 @@ func (m *member) scanInto(ctx context.Context) (err error) {
 		MaxDelete:     limits.MaxDelete,
 		MaxDeleteHold: limits.MaxDeleteHold,
 		Moved:         c.moved,
-		Shared:        st.shared,
+		Shared:        st.Shared,
 		NoDumps:       !c.dumps,
 		Progress:      first.report,
 		Confirm:       confirmCommand,

@@ -36,8 +36,8 @@ func (p *daemon) collectors() []client.Collector {
 // disks returns the places of the state and of the copies of Sources. A state in PostgreSQL is on
 // a disk of its server.
 func (p *publication) disks() (all []disk.Place) {
-	if !p.state.shared {
-		all = append(all, disk.Place{Of: "state", Path: p.state.place})
+	if !p.state.Shared {
+		all = append(all, disk.Place{Of: "state", Path: p.state.Place})
 	}
 	for _, m := range p.members {
 		if m.content.disk != "" {

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/state"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/providertest"
 )
 
 // runState opens the state that flags name, and runs its background work until the test
 // ends.
-func runState(t *testing.T, flags ...string) (*siteConfig, *state) {
+func runState(t *testing.T, flags ...string) (*siteConfig, *state.State) {
 	t.Helper()
 	c, err := parseServe(flags)
 	must(t, err)
@@ -28,7 +29,7 @@ func runState(t *testing.T, flags ...string) (*siteConfig, *state) {
 	t.Cleanup(func() {
 		cancel()
 		must(t, <-ended)
-		must(t, st.close())
+		must(t, st.Close())
 	})
 	return c, st
 }

@@ -119,7 +119,7 @@ func (p *publication) runSource(ctx context.Context) error {
 	for _, pl := range p.places {
 		g.Go(func() error { return pl.run(ctx, p) })
 	}
-	if p.source.Hub() != nil && !p.state.shared { // otherwise other processes may have topics that this one does not know
+	if p.source.Hub() != nil && !p.state.Shared { // otherwise other processes may have topics that this one does not know
 		g.Go(func() error {
 			if err := p.leaveTopics(ctx); err != nil && ctx.Err() == nil {
 				p.log.Warn("subscriptions to topics of another address not ended; they end with their leases", "error", err)
@@ -250,7 +250,7 @@ func (p *publication) health(ctx context.Context) error {
 	}
 	err := errors.Join(append(all, p.source.Health(ctx))...)
 	if errors.Is(err, sqlstore.ErrDamaged) {
-		err = errors.Join(err, fmt.Errorf("%w: stop serve, then restore a copy of %s, or delete it and the files beside it whose names begin with its name; serve then reads all files again, and the listed changes and the subscriptions are lost", operators.ErrDamaged, p.state.place))
+		err = errors.Join(err, fmt.Errorf("%w: stop serve, then restore a copy of %s, or delete it and the files beside it whose names begin with its name; serve then reads all files again, and the listed changes and the subscriptions are lost", operators.ErrDamaged, p.state.Place))
 	}
 	return err
 }

@@ -100,7 +100,7 @@ func scanOnce(t *testing.T, onTerminal bool, flags ...string) string {
 	log := slog.New(slog.DiscardHandler)
 	st, err := c.openState(t.Context(), log)
 	must(t, err)
-	defer st.close()
+	defer st.Close()
 	p := open(t, c, st, screen)
 	scanOf(t, p)
 	return buf.String()

@@ -71,7 +71,7 @@ func (p *publication) openPlace(ctx context.Context, members []*member) (*place,
 	pl.close = done
 	log := p.log.With("bucket", pl.bucket.String())
 	// Without conditions, only the lock of a state in a file keeps two processes apart.
-	store, err := objectstore.New(client, &objectstore.Options{Prefix: pl.bucket.Prefix, NeedConditions: p.state.shared, Logger: log})
+	store, err := objectstore.New(client, &objectstore.Options{Prefix: pl.bucket.Prefix, NeedConditions: p.state.Shared, Logger: log})
 	if err != nil {
 		return nil, errors.Join(settings.Errorf("%w", err), done())
 	}

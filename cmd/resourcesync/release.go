@@ -30,7 +30,7 @@ func (p *publication) release() (command string, hidden bool) {
 	own, secret := c.catalog.Words(names...)
 	words = append(append(append(words, k.command), own...), given...)
 	if c.state == "" { // the default depends on the user
-		words = append(words, "--state", settings.ShellWord(p.state.place))
+		words = append(words, "--state", settings.ShellWord(p.state.Place))
 	}
 	if p.derived && c.stateIsPostgres() {
 		words = append(words, "--base-url", settings.ShellWord(p.base.String()))

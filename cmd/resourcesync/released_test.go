@@ -138,6 +138,6 @@ func startDaemon(t *testing.T, ctx context.Context, file string) (p *daemon, add
 			t.Error(err)
 		}
 		p.now.Load().close()
-		must(t, st.close())
+		must(t, st.Close())
 	}
 }

@@ -143,7 +143,7 @@ func (p *daemon) prepare(ctx context.Context, before *publication, load func() (
 	if err := c.verify(); err != nil {
 		return nil, err
 	}
-	if !p.state.shared && c.state != "" {
+	if !p.state.Shared && c.state != "" {
 		if _, err := c.stateFile(); err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/state"
 	"github.com/resourcesync-go/resourcesync/internal/paths"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
@@ -30,7 +31,7 @@ type stateChecker interface {
 // A journaler is a setConfig whose changes a journal may record, in the database of a host.
 type journaler interface {
 	// confirmJournal publishes the deletions that the journal holds, if there is one.
-	confirmJournal(ctx context.Context, st *state) (rows int64, err error)
+	confirmJournal(ctx context.Context, st *state.State) (rows int64, err error)
 }
 
 // stateFile returns the path of the file with the state, absolute and free of symbolic
@@ -47,7 +48,7 @@ func (c *siteConfig) stateFile() (path string, err error) {
 		return "", settings.Errorf("--state %q: there is no folder %q; make it, or give a file in another", given, in)
 	}
 	if err != nil {
-		return "", settings.Errorf("--state %q: %w; %s", given, paths.Reason(err), stateRemedy(err))
+		return "", settings.Errorf("--state %q: %w; %s", given, paths.Reason(err), state.Remedy(err))
 	}
 	for _, set := range c.sets {
 		if set, ok := set.(stateChecker); ok {
@@ -63,7 +64,7 @@ func (c *siteConfig) defaultState() (string, error) {
 	if set, ok := c.sets[0].(stateDefaulter); ok && c.sets[0].shared().name == "" {
 		return set.defaultState()
 	}
-	path, err := defaultSiteState(c.baseURL)
+	path, err := state.SiteFile(c.baseURL)
 	if err != nil {
 		return "", settings.Errorf("no place to keep state in by default: %w; give one, as in --state /var/lib/resourcesync/site.db", err)
 	}
@@ -72,15 +73,15 @@ func (c *siteConfig) defaultState() (string, error) {
 
 // openState opens the state that the site asks for. A state in a file is for this process
 // alone.
-func (c *siteConfig) openState(ctx context.Context, log *slog.Logger) (*state, error) {
+func (c *siteConfig) openState(ctx context.Context, log *slog.Logger) (*state.State, error) {
 	if c.stateIsPostgres() {
-		return openPostgres(ctx, c.state, c.logName(), c.storeOptions(log))
+		return state.OpenPostgres(ctx, c.state, c.logName(), c.storeOptions(log))
 	}
 	path, err := c.stateFile()
 	if err != nil {
 		return nil, err
 	}
-	return openForSite(ctx, path, c.logName(), c.storeOptions(log))
+	return state.Open(ctx, path, c.logName(), c.storeOptions(log))
 }
 
 func (c *siteConfig) storeOptions(log *slog.Logger) *sqlstore.Options {
@@ -118,8 +119,8 @@ func (c *siteConfig) logName() string {
 // checkKind returns an error if the state is a file that another command has created. A
 // set without a name is alone there, so the two would not even see each other's resources.
 // The file of a table may be a host's database, with sets of the host.
-func checkKind(ctx context.Context, s *state, config setConfig) error {
-	if _, journals := config.(journaler); journals || s.shared || config.shared().name != "" {
+func checkKind(ctx context.Context, s *state.State, config setConfig) error {
+	if _, journals := config.(journaler); journals || s.Shared || config.shared().name != "" {
 		return nil
 	}
 	names, err := s.Sets(ctx)
@@ -128,30 +129,30 @@ func checkKind(ctx context.Context, s *state, config setConfig) error {
 	}
 	for _, k := range kinds {
 		if other := k.create().stateName(); slices.Contains(names, other) {
-			return settings.Errorf("state %q: it is the state of resourcesync %s, with its %s; give another file with --state", s.place, k.command, other)
+			return settings.Errorf("state %q: it is the state of resourcesync %s, with its %s; give another file with --state", s.Place, k.command, other)
 		}
 	}
 	return nil
 }
 
 // openSet opens a stored set.
-func (c *siteConfig) openSet(ctx context.Context, s *state, config setConfig) (*sqlstore.Set, error) {
+func (c *siteConfig) openSet(ctx context.Context, s *state.State, config setConfig) (*sqlstore.Set, error) {
 	if err := checkKind(ctx, s, config); err != nil {
 		return nil, err
 	}
 	set, err := s.Store.Set(ctx, c.setName(config), config.shared().storeOptions())
 	if err != nil {
-		return nil, refuseState(s.place, err)
+		return nil, state.Refuse(s.Place, err)
 	}
 	return set, nil
 }
 
 // refuseOrigin returns the error for a set with the resources of another origin.
-func refuseOrigin(s *state, c *setSettings, e *scan.OriginError) error {
+func refuseOrigin(s *state.State, c *setSettings, e *scan.OriginError) error {
 	if e.Origin.Given != "" && e.Origin.Given == e.Recorded.Given {
 		return settings.Errorf("state %q: %q now points to %q, which shares no files with %q, the recorded folder; if that is intended, start once with --moved; otherwise %s",
-			s.place, e.Origin.Given, e.Origin.Name, e.Recorded.Name, c.apart())
+			s.Place, e.Origin.Given, e.Origin.Name, e.Recorded.Name, c.apart())
 	}
 	return settings.Errorf("state %q: it has the resources of %s, not those of %s; if they have moved, start once with --moved; otherwise %s",
-		s.place, e.Recorded.Name, e.Origin.Name, c.apart())
+		s.Place, e.Recorded.Name, e.Origin.Name, c.apart())
 }

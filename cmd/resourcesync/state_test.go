@@ -16,6 +16,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/state"
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
@@ -213,7 +214,7 @@ func TestDefaultState(t *testing.T) {
 		t.Errorf("two folders have their state in %s", got)
 	}
 	for given, want := range map[string]string{"/": "_-", "/" + strings.Repeat("long", 60): strings.Repeat("long", 12) + "lo-"} {
-		if got, err := defaultStateFile(given); err != nil || !strings.HasPrefix(filepath.Base(got), want) {
+		if got, err := state.FolderFile(given); err != nil || !strings.HasPrefix(filepath.Base(got), want) {
 			t.Errorf("%s: %s, %v", given, got, err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/state"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/tabledb"
 	"github.com/resourcesync-go/resourcesync/internal/paths"
@@ -82,7 +83,7 @@ func (c *tableConfig) defaultState() (string, error) {
 			return "", settings.Errorf("--db %q: %w", c.DB, paths.Reason(err))
 		}
 	}
-	path, err := cacheFile(c.Table.Name, tabledb.PlaceOf(c.DB)+"\x00"+c.Table.Schema+"\x00"+c.Table.Name)
+	path, err := state.CacheFile(c.Table.Name, tabledb.PlaceOf(c.DB)+"\x00"+c.Table.Schema+"\x00"+c.Table.Name)
 	if err != nil {
 		return "", settings.Errorf("no place to keep state in by default: %w; give one, as in --state /var/lib/resourcesync/%s.db", err, c.Table.Name)
 	}
@@ -99,7 +100,7 @@ type tableSet struct {
 
 func (c *tableConfig) open(ctx context.Context, m *originSet) (_ *content, err error) {
 	s := &tableSet{originSet: m, tableConfig: c}
-	if s.db, err = tabledb.Open(ctx, c.DB, tabledb.SameFile(c.DB, s.state.place)); err != nil {
+	if s.db, err = tabledb.Open(ctx, c.DB, tabledb.SameFile(c.DB, s.state.Place)); err != nil {
 		return nil, settings.Errorf("%w", exit.OfDatabase(err))
 	}
 	content, err := s.open(ctx)
@@ -155,11 +156,11 @@ func (s *tableSet) open(ctx context.Context) (*content, error) {
 func (s *tableSet) sharesState(ctx context.Context) (bool, error) {
 	state := s.state
 	switch {
-	case s.db.Postgres != nil && state.database != "":
+	case s.db.Postgres != nil && state.Database != "":
 		database, err := tabledb.Identify(ctx, s.db.Postgres)
-		return database == state.database, err
+		return database == state.Database, err
 	case s.db.Sqlite != nil:
-		return tabledb.SameFile(s.tableConfig.DB, state.place), nil
+		return tabledb.SameFile(s.tableConfig.DB, state.Place), nil
 	}
 	return false, nil
 }
@@ -271,7 +272,7 @@ func healthOfJournal(j *sqltable.Journalled) func() error {
 }
 
 // confirmJournal implements [journaler].
-func (c *tableConfig) confirmJournal(ctx context.Context, st *state) (int64, error) {
+func (c *tableConfig) confirmJournal(ctx context.Context, st *state.State) (int64, error) {
 	journals, err := st.Store.Journals(ctx)
 	if err != nil || !slices.Contains(journals, c.Set) {
 		return 0, err

@@ -19,6 +19,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/requests"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/state"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/scan"
@@ -143,10 +144,10 @@ func (s *upstreamSet) handler(src *rshttp.Source) (http.Handler, error) {
 // copiesFolder returns the folder for copies of the website's sitemaps: beside a state
 // in a file, else in the cache folder.
 func copiesFolder(m *originSet) (string, error) {
-	path := m.state.place
-	if m.state.shared {
+	path := m.state.Place
+	if m.state.Shared {
 		var err error
-		if path, err = defaultSiteState(m.baseURL); err != nil {
+		if path, err = state.SiteFile(m.baseURL); err != nil {
 			return "", settings.Errorf("no place for copies of the sitemaps: %w", err)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // openVersions opens the folder for the copies that c asks for. If they are kept as long as
 // Change Lists, these link to them, and the copies are kept until no list has their changes.
 func openVersions(c *folderConfig, m *originSet) (*versions.Store, error) {
-	path := m.state.place + "-versions"
+	path := m.state.Place + "-versions"
 	if c.versions != "" {
 		published, err := paths.Real(c.folder)
 		if err == nil {

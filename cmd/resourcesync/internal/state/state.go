@@ -1,4 +1,4 @@
-package main
+package state
 
 import (
 	"context"
@@ -19,29 +19,29 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic/topiclog"
 )
 
-// A state holds the data that outlives a process. It is the [rshttp.Store] of
+// A State holds the data that outlives a process. It is the [rshttp.Store] of
 // a Source, independent of its base URL: a site that moves keeps its notifications and
 // subscriptions.
-type state struct {
+type State struct {
 	*sqlstore.Store
-	notifications topiclog.Log
+	Notifications topiclog.Log
 
-	place    string // for people
-	database string // of PostgreSQL: its identity
-	shared   bool   // with other processes of the site
-	close    func() error
+	Place    string // for people
+	Database string // of PostgreSQL: its identity
+	Shared   bool   // with other processes of the site
+	Close    func() error
 }
 
 // Log implements [rshttp.Store].
-func (s *state) Log(context.Context, string) (topiclog.Log, error) { return s.notifications, nil }
+func (s *State) Log(context.Context, string) (topiclog.Log, error) { return s.Notifications, nil }
 
-// refuseState returns an error that says how to get a usable state.
-func refuseState(path string, err error) error {
-	return settings.Errorf("state %q: %w; %s", path, err, stateRemedy(err))
+// Refuse returns an error that says how to get a usable state.
+func Refuse(path string, err error) error {
+	return settings.Errorf("state %q: %w; %s", path, err, Remedy(err))
 }
 
-// stateRemedy says how to get a usable state after an error.
-func stateRemedy(err error) string {
+// Remedy says how to get a usable state after an error.
+func Remedy(err error) string {
 	remedy := "give another file with --state"
 	switch {
 	case errors.Is(err, exit.ErrInUse):
@@ -58,41 +58,41 @@ func stateRemedy(err error) string {
 	return remedy
 }
 
-// openForSite opens the state at path, for this process alone. log is the name of the log of
+// Open opens the state at path, for this process alone. log is the name of the log of
 // notifications.
-func openForSite(ctx context.Context, path, log string, o *sqlstore.Options) (*state, error) {
-	if err := checkStateFile(path); err != nil {
-		return nil, refuseState(path, err)
+func Open(ctx context.Context, path, log string, o *sqlstore.Options) (*State, error) {
+	if err := CheckFile(path); err != nil {
+		return nil, Refuse(path, err)
 	}
-	lock, err := lockStateFile(path)
+	lock, err := lockFile(path)
 	if err != nil {
-		return nil, refuseState(path, err)
+		return nil, Refuse(path, err)
 	}
-	s, err := openStateFile(ctx, path, log, o)
+	s, err := OpenInUse(ctx, path, log, o)
 	if err != nil {
 		lock.Close()
 		return nil, err
 	}
-	s.close = func() error { return errors.Join(s.Store.Close(), lock.Close()) }
+	s.Close = func() error { return errors.Join(s.Store.Close(), lock.Close()) }
 	return s, nil
 }
 
-// openStateFile opens the state at path, even if another process is using it.
-func openStateFile(ctx context.Context, path, log string, o *sqlstore.Options) (*state, error) {
+// OpenInUse opens the state at path, even if another process is using it.
+func OpenInUse(ctx context.Context, path, log string, o *sqlstore.Options) (*State, error) {
 	store, err := sqlitestore.OpenFile(ctx, path, o)
 	if err != nil {
-		return nil, refuseState(path, err)
+		return nil, Refuse(path, err)
 	}
-	s := &state{Store: store, place: path, close: store.Close}
-	if s.notifications, err = store.Log(ctx, log); err != nil {
-		s.close()
-		return nil, refuseState(path, err)
+	s := &State{Store: store, Place: path, Close: store.Close}
+	if s.Notifications, err = store.Log(ctx, log); err != nil {
+		s.Close()
+		return nil, Refuse(path, err)
 	}
 	return s, nil
 }
 
-// openPostgres opens the state in a PostgreSQL database.
-func openPostgres(ctx context.Context, address, log string, o *sqlstore.Options) (*state, error) {
+// OpenPostgres opens the state in a PostgreSQL database.
+func OpenPostgres(ctx context.Context, address, log string, o *sqlstore.Options) (*State, error) {
 	refuse := func(err error) error {
 		return settings.Errorf("--state: %w", exit.OfDatabase(err))
 	}
@@ -105,12 +105,12 @@ func openPostgres(ctx context.Context, address, log string, o *sqlstore.Options)
 	if err != nil {
 		return nil, refuse(err)
 	}
-	s := &state{shared: true, close: func() error { pool.Close(); return nil }}
+	s := &State{Shared: true, Close: func() error { pool.Close(); return nil }}
 	if s.Store, err = pgstore.Open(ctx, pool, o); err == nil {
-		s.notifications, err = s.Store.Log(ctx, log)
+		s.Notifications, err = s.Store.Log(ctx, log)
 	}
 	if err == nil {
-		s.database, err = tabledb.Identify(ctx, pool)
+		s.Database, err = tabledb.Identify(ctx, pool)
 	}
 	if err != nil {
 		pool.Close()
@@ -118,6 +118,6 @@ func openPostgres(ctx context.Context, address, log string, o *sqlstore.Options)
 	}
 	// Not the given address, which may contain a password.
 	server := config.ConnConfig
-	s.place = "postgres://" + net.JoinHostPort(server.Host, strconv.Itoa(int(server.Port))) + "/" + server.Database
+	s.Place = "postgres://" + net.JoinHostPort(server.Host, strconv.Itoa(int(server.Port))) + "/" + server.Database
 	return s, nil
 }

@@ -1,4 +1,4 @@
-package main
+package state
 
 import (
 	"crypto/sha256"
@@ -18,28 +18,28 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb/sqlitedb"
 )
 
-// defaultStateFile returns a path that no other folder has, and creates its parent
+// FolderFile returns a path that no other folder has, and creates its parent
 // folder.
-func defaultStateFile(folder string) (string, error) {
+func FolderFile(folder string) (string, error) {
 	const maxName = 50
 	name := filepath.Base(folder)
-	return cacheFile(name[:min(len(name), maxName)], folder)
+	return CacheFile(name[:min(len(name), maxName)], folder)
 }
 
-// defaultSiteState returns a path that no other website has, and creates its parent
+// SiteFile returns a path that no other website has, and creates its parent
 // folder.
-func defaultSiteState(baseURL string) (string, error) {
+func SiteFile(baseURL string) (string, error) {
 	u, err := url.Parse(baseURL)
 	if err != nil {
 		return "", err
 	}
-	return cacheFile(u.Host, baseURL)
+	return CacheFile(u.Host, baseURL)
 }
 
-// cacheFile returns the path of a file in the user's cache folder, and creates that
+// CacheFile returns the path of a file in the user's cache folder, and creates that
 // folder. The path depends on id. name tells people what the file is, so that they know
 // what they may delete.
-func cacheFile(name, id string) (string, error) {
+func CacheFile(name, id string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", err
@@ -54,9 +54,9 @@ func cacheFile(name, id string) (string, error) {
 // odd matches characters that some systems do not allow in file names.
 var odd = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// checkStateFile returns an error if the file at path is not a state, before anything is
+// CheckFile returns an error if the file at path is not a state, before anything is
 // written to it, or cannot be written to: SQLite would open it read-only.
-func checkStateFile(path string) error {
+func CheckFile(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -95,12 +95,12 @@ func checkStateFile(path string) error {
 	return err
 }
 
-// lockStateFile locks the state at path for this process. Two processes would each
+// lockFile locks the state at path for this process. Two processes would each
 // rewrite its URIs to their own base URL, again and again.
 //
 // The lock is SQLite's, on an empty database beside the file. It works on every system,
 // which releases it when the process dies.
-func lockStateFile(path string) (*sqlite.Conn, error) {
+func lockFile(path string) (*sqlite.Conn, error) {
 	path += "-serve"
 	if err := sqlitedb.MakePrivate(path); err != nil {
 		return nil, err
