@@ -22,9 +22,9 @@ func begun(t *testing.T, folder, state, baseURL string) (ready bool, recorded st
 	must(t, err)
 	defer st.Close()
 	p := open(t, c, st, terminal.New(nil))
-	id, err := scan.Recorded(t.Context(), p.stored)
+	id, err := scan.Recorded(t.Context(), p.Stored)
 	must(t, err)
-	return p.scanned.Ready(), id.URIs
+	return p.Scanned.Ready(), id.URIs
 }
 
 // TestBaseURLIsRecorded: a start does not read resources to find out whether the set

@@ -25,7 +25,7 @@ import (
 func build(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c, err := parseBuild(args)
 	if err == nil {
-		err = c.verify()
+		err = c.Verify()
 	}
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (c *buildConfig) run(ctx context.Context, m *member, stdout io.Writer) erro
 		return err
 	}
 	m.reserve(reserved)
-	if _, err := m.scanned.Update(ctx); err != nil {
+	if _, err := m.Scanned.Update(ctx); err != nil {
 		return fmt.Errorf("the folder cannot be scanned, and no document has been changed: %w", err)
 	}
 	begun := time.Now()
@@ -93,7 +93,7 @@ func (c *buildConfig) run(ctx context.Context, m *member, stdout io.Writer) erro
 	if err != nil {
 		return err
 	}
-	kept, err := m.scanned.Kept(ctx)
+	kept, err := m.Scanned.Kept(ctx)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (c *buildConfig) run(ctx context.Context, m *member, stdout io.Writer) erro
 
 // write writes the documents to the folder or the bucket.
 func (c *buildConfig) write(ctx context.Context, m *member, src *static.Source) (static.Report, error) {
-	o := &static.Options{Gzip: c.gzip, Grace: orAtOnce(c.grace), DumpEvery: orAtOnce(c.dumpEvery), Logger: m.log}
+	o := &static.Options{Gzip: c.gzip, Grace: orAtOnce(c.grace), DumpEvery: orAtOnce(c.dumpEvery), Logger: m.Log}
 	if c.bucket == nil {
 		return static.Write(ctx, c.out, src, o)
 	}
@@ -111,7 +111,7 @@ func (c *buildConfig) write(ctx context.Context, m *member, src *static.Source) 
 		return static.Report{}, settings.Errorf("%w", err)
 	}
 	defer done()
-	store, err := objectstore.New(client, &objectstore.Options{Prefix: c.bucket.Prefix, Logger: m.log})
+	store, err := objectstore.New(client, &objectstore.Options{Prefix: c.bucket.Prefix, Logger: m.Log})
 	if err != nil {
 		return static.Report{}, err
 	}
@@ -121,7 +121,7 @@ func (c *buildConfig) write(ctx context.Context, m *member, src *static.Source) 
 // source returns the documents of m.
 func (c *buildConfig) source(m *member) (*static.Source, error) {
 	set := m.published(c.site)
-	return static.New(m.documents.String(), []static.Set{{
+	return static.New(m.Documents.String(), []static.Set{{
 		Name: set.Name, Provider: set.Provider, Stater: set.Stater, Cutter: set.Cutter, Changer: set.Changer,
 		Opener: set.Opener, ChangeOpener: set.ChangeOpener, DescribedBy: set.DescribedBy,
 	}}, &static.SourceOptions{
@@ -129,7 +129,7 @@ func (c *buildConfig) source(m *member) (*static.Source, error) {
 		Division:      static.Division(c.site.division()),
 		PlainSitemaps: c.site.sitemap,
 		RenderTimeout: time.Hour, // nobody waits
-		Logger:        m.log,
+		Logger:        m.Log,
 	})
 }
 
@@ -138,19 +138,19 @@ func (c *buildConfig) source(m *member) (*static.Source, error) {
 func (c *buildConfig) reserved(m *member, src *static.Source) ([]string, error) {
 	taken := []string{wellknown.Path}
 	for _, name := range static.OwnFiles() { // beside the documents
-		taken = append(taken, m.documents.Path+name)
+		taken = append(taken, m.Documents.Path+name)
 	}
 	if c.site.prefix != "/" {
-		taken = append(taken, m.documents.Path)
+		taken = append(taken, m.Documents.Path)
 	} else {
 		for _, path := range src.Paths() {
-			taken = append(taken, m.documents.Path+path)
+			taken = append(taken, m.Documents.Path+path)
 		}
 	}
 	if c.bucket != nil {
 		return taken, nil
 	}
-	published, err := paths.Real(c.folder.folder)
+	published, err := paths.Real(c.folder.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -159,17 +159,17 @@ func (c *buildConfig) reserved(m *member, src *static.Source) ([]string, error) 
 		return nil, err
 	}
 	if inside, err := filepath.Rel(published, out); err == nil && inside != "." && filepath.IsLocal(inside) {
-		taken = append(taken, m.base.Path+filepath.ToSlash(inside)+"/")
+		taken = append(taken, m.Base.Path+filepath.ToSlash(inside)+"/")
 	}
 	return taken, nil
 }
 
 // print reports the result, to people or to programs.
 func (c *buildConfig) print(ctx context.Context, stdout io.Writer, m *member, src *static.Source, report static.Report, took time.Duration) {
-	scan := m.scanned.Last()
+	scan := m.Scanned.Last()
 	listed, err := m.stat(ctx)
 	if err != nil {
-		m.log.Warn("files not counted", "error", err)
+		m.Log.Warn("files not counted", "error", err)
 	}
 	if c.json {
 		err := json.NewEncoder(stdout).Encode(map[string]any{
@@ -179,7 +179,7 @@ func (c *buildConfig) print(ctx context.Context, stdout io.Writer, m *member, sr
 			"scan_seconds": scan.Took.Seconds(), "write_seconds": took.Seconds(),
 		})
 		if err != nil {
-			m.log.Warn("report not printed", "error", err)
+			m.Log.Warn("report not printed", "error", err)
 		}
 		return
 	}

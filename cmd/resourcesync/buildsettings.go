@@ -8,6 +8,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/bucketurl"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/internal/paths"
 )
@@ -15,7 +16,7 @@ import (
 // A buildConfig is the command line of build.
 type buildConfig struct {
 	site   *siteConfig
-	folder *folderConfig
+	folder *origin.Folder
 
 	out       string
 	bucket    *bucketurl.Bucket // out, parsed; nil if it is a folder
@@ -32,7 +33,7 @@ var sharedWithServe = []string{
 }
 
 func newBuild() (*buildConfig, *settings.Catalog) {
-	b := &buildConfig{folder: &folderConfig{setSettings: setSettings{kind: "folder"}}}
+	b := &buildConfig{folder: &origin.Folder{Common: origin.Common{Kind: "folder"}}}
 	b.site = newSite(b.folder)
 	c := new(settings.Catalog)
 	c.Take(b.site.catalog, "folder")
@@ -80,7 +81,7 @@ func parseBuild(args []string) (*buildConfig, error) {
 		return nil, err
 	}
 	var f settings.Faults
-	f.If(b.folder.keep > 0 && !b.folder.dumps, "keep-versions", "is for Change Dumps; give --dumps as well")
+	f.If(b.folder.Keep > 0 && !b.folder.Dumps, "keep-versions", "is for Change Dumps; give --dumps as well")
 	f.If(b.grace < 0, "grace", "give a time such as 24h, or 0")
 	f.If(b.dumpEvery < 0, "dumps-every", "give a time such as 24h, or 0")
 	if bucketurl.Is(b.out) {
@@ -95,9 +96,9 @@ func parseBuild(args []string) (*buildConfig, error) {
 	return b, c.Locate(f.Err())
 }
 
-// verify checks the folders.
-func (c *buildConfig) verify() error {
-	if err := c.site.verify(); err != nil {
+// Verify checks the folders.
+func (c *buildConfig) Verify() error {
+	if err := c.site.Verify(); err != nil {
 		return err
 	}
 	if c.bucket != nil {

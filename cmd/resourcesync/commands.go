@@ -6,6 +6,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/mirror"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
@@ -36,13 +37,13 @@ func commands() []command {
 		return c
 	}
 	var all []command
-	for _, k := range kinds {
-		catalog := func() *settings.Catalog { return newSite(k.create()).catalog }
+	for _, k := range origin.Kinds {
+		catalog := func() *settings.Catalog { return newSite(k.Create()).catalog }
 		var args completion.Values
 		if s := catalog().Argument(); s != nil {
 			args = s.Offer
 		}
-		all = append(all, command{k.command, publisher(k.command), catalog, args})
+		all = append(all, command{k.Command, publisher(k.Command), catalog, args})
 	}
 	return append(all, []command{
 		{"run", runSets, ofRun, completion.Files},

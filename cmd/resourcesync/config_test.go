@@ -101,14 +101,14 @@ sets:
 	t.Setenv("RESOURCESYNC_PORT", "tcp://10.0.0.1:80") // as Kubernetes has it
 	c, err := loaded(t, text, "--prefix", "/flag/", "--allow-callbacks=10.3.0.0/16")
 	must(t, err)
-	a, b := c.sets[0].shared(), c.sets[1].shared()
+	a, b := c.sets[0].Shared(), c.sets[1].Shared()
 	if c.listen != "127.0.0.1:1" || c.baseURL != "http://variable.example.org/" || c.prefix != "/flag/" || c.pageSize != 1000 || len(c.push.foreign) != 1 || !c.push.own {
 		t.Errorf("%+v", c)
 	}
 	if len(c.push.callbacks) != 1 || c.push.callbacks[0].String() != "10.3.0.0/16" {
 		t.Errorf("callbacks: %v", c.push.callbacks)
 	}
-	if a.rescan != 2*time.Minute || b.rescan != time.Minute || a.maxDelete != 0.07 || b.maxDelete != 0.07 || a.path != "a/" || b.path != "b/" {
+	if a.Rescan != 2*time.Minute || b.Rescan != time.Minute || a.MaxDelete != 0.07 || b.MaxDelete != 0.07 || a.Path != "a/" || b.Path != "b/" {
 		t.Errorf("%+v\n%+v", a, b)
 	}
 }
@@ -156,7 +156,7 @@ func TestSecretFiles(t *testing.T) {
 	must(t, err)
 	c, err := r.load()
 	must(t, err)
-	if c.sets[0].shared().pingToken != "sesame" || len(c.push.foreign) != 1 || c.push.foreign[0].Token != "sesame" || !c.push.own {
+	if c.sets[0].Shared().PingToken != "sesame" || len(c.push.foreign) != 1 || c.push.foreign[0].Token != "sesame" || !c.push.own {
 		t.Errorf("%+v %+v", c, c.sets[0])
 	}
 	var stdout, stderr bytes.Buffer
@@ -248,7 +248,7 @@ func TestExampleConfig(t *testing.T) {
 	write(t, token, "sesame")
 	c, err := loaded(t, strings.ReplaceAll(text, "/etc/resourcesync/ping-token", token))
 	must(t, err)
-	if len(c.sets) != 2 || c.sets[0].shared().rescan != time.Minute || c.sets[1].shared().rescan != 10*time.Minute {
+	if len(c.sets) != 2 || c.sets[0].Shared().Rescan != time.Minute || c.sets[1].Shared().Rescan != 10*time.Minute {
 		t.Errorf("%+v", c)
 	}
 }
@@ -257,7 +257,7 @@ func TestExampleConfig(t *testing.T) {
 func TestTitles(t *testing.T) {
 	c, err := loaded(t, "title: Library\nsets: [{name: a, kind: folder, folder: ., title: Papers}, {name: b, kind: folder, folder: ., path: b}]", "--contact", "a@example.org")
 	must(t, err)
-	a, b := c.sets[0].shared().about.About, c.sets[1].shared().about.About
+	a, b := c.sets[0].Shared().About.About, c.sets[1].Shared().About.About
 	if (c.about.About != rshttp.About{Title: "Library", Contact: "a@example.org"}) || (a != rshttp.About{Title: "Papers"}) || (b != rshttp.About{}) {
 		t.Errorf("the site is %+v, and its sets are %+v and %+v", c.about.About, a, b)
 	}

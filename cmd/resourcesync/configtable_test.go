@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
@@ -18,7 +19,7 @@ func TestConfigurationTables(t *testing.T) {
 	doc := read(t, path)
 	ofSite, shared := new(settings.Catalog), new(settings.Catalog)
 	new(siteConfig).declare(ofSite)
-	new(setSettings).declare(shared)
+	new(origin.Common).Declare(shared)
 	check := func(title string, c *settings.Catalog, command string) {
 		mark := "\n<!-- settings: " + title + " -->\n"
 		before, rest, found := strings.Cut(doc, mark)
@@ -38,10 +39,10 @@ func TestConfigurationTables(t *testing.T) {
 	}
 	check("site", ofSite, "run")
 	check("all sets", shared, "run")
-	for _, k := range kinds {
-		check(k.name, k.own(), k.command)
-		if !strings.Contains(doc, "\n### `kind: "+k.name+"`\n") {
-			t.Errorf("no section about %s", k.name)
+	for _, k := range origin.Kinds {
+		check(k.Name, k.Own(), k.Command)
+		if !strings.Contains(doc, "\n### `kind: "+k.Name+"`\n") {
+			t.Errorf("no section about %s", k.Name)
 		}
 	}
 	if *update {

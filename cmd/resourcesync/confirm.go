@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
@@ -31,7 +32,7 @@ func confirmDeletions(ctx context.Context, args []string, stdout, _ io.Writer) e
 	shown := false
 	for _, config := range c.sets {
 		if table, ok := config.(journaler); ok {
-			n, err := table.confirmJournal(ctx, st)
+			n, err := table.ConfirmJournal(ctx, st)
 			if err != nil {
 				return err
 			}
@@ -41,7 +42,7 @@ func confirmDeletions(ctx context.Context, args []string, stdout, _ io.Writer) e
 		if err != nil {
 			return err
 		}
-		if _, ok := config.(*upstreamConfig); ok {
+		if _, ok := config.(*origin.Upstream); ok {
 			withheld, err := st.Set(ctx, "withheld "+set.Name(), nil)
 			if err != nil {
 				return err
@@ -79,8 +80,8 @@ func confirmDeletions(ctx context.Context, args []string, stdout, _ io.Writer) e
 // the only other command that has the flags.
 func parseAny(args []string) (*siteConfig, error) {
 	if len(args) > 0 {
-		if i := slices.IndexFunc(kinds, func(k kind) bool { return k.command == args[0] }); i >= 0 {
-			return parseSite("confirm-deletions "+kinds[i].command, kinds[i], args[1:])
+		if i := slices.IndexFunc(origin.Kinds, func(k origin.Kind) bool { return k.Command == args[0] }); i >= 0 {
+			return parseSite("confirm-deletions "+origin.Kinds[i].Command, origin.Kinds[i], args[1:])
 		}
 	}
 	hasConfig := slices.ContainsFunc(args, func(arg string) bool {
@@ -105,31 +106,31 @@ func parseAny(args []string) (*siteConfig, error) {
 }
 
 // kindWith returns the kind whose command has all flags in args: serve if it has them.
-func kindWith(args []string) (kind, error) {
+func kindWith(args []string) (origin.Kind, error) {
 	var given []string // flags that only some kinds have
 	for _, arg := range args {
 		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		if strings.HasPrefix(arg, "-") && slices.ContainsFunc(kinds, func(k kind) bool { return k.hasOwn(name) }) {
+		if strings.HasPrefix(arg, "-") && slices.ContainsFunc(origin.Kinds, func(k origin.Kind) bool { return k.HasOwn(name) }) {
 			given = append(given, name)
 		}
 	}
-	var found []kind
-	for _, k := range kinds {
-		if !slices.ContainsFunc(given, func(name string) bool { return !k.hasOwn(name) }) {
+	var found []origin.Kind
+	for _, k := range origin.Kinds {
+		if !slices.ContainsFunc(given, func(name string) bool { return !k.HasOwn(name) }) {
 			found = append(found, k)
 		}
 	}
 	switch {
 	case len(found) == 0:
-		return kind{}, settings.Errorf("confirm-deletions: no command has all these flags: --%s; give the arguments of serve or, for another command, that command and its arguments", strings.Join(given, ", --"))
-	case found[0].command == kinds[0].command || len(found) == 1:
+		return origin.Kind{}, settings.Errorf("confirm-deletions: no command has all these flags: --%s; give the arguments of serve or, for another command, that command and its arguments", strings.Join(given, ", --"))
+	case found[0].Command == origin.Kinds[0].Command || len(found) == 1:
 		return found[0], nil
 	}
 	var names []string
 	for _, k := range found {
-		names = append(names, k.command)
+		names = append(names, k.Command)
 	}
-	return kind{}, settings.Errorf("confirm-deletions: --%s can be of %s; give the command first, as in: resourcesync confirm-deletions %s --%s …", strings.Join(given, ", --"), strings.Join(names[:len(names)-1], ", ")+" or "+names[len(names)-1], names[0], given[0])
+	return origin.Kind{}, settings.Errorf("confirm-deletions: --%s can be of %s; give the command first, as in: resourcesync confirm-deletions %s --%s …", strings.Join(given, ", --"), strings.Join(names[:len(names)-1], ", ")+" or "+names[len(names)-1], names[0], given[0])
 }
 
 // declareConfirm adds the settings that have an effect. The command also accepts all other
@@ -137,5 +138,5 @@ func kindWith(args []string) (kind, error) {
 func declareConfirm(c *settings.Catalog) {
 	_, run := newRun()
 	c.Take(run, "config", "base-url", "state", "state-file")
-	c.Take(kindOf("proxy").own(), "upstream")
+	c.Take(kindOf("proxy").Own(), "upstream")
 }

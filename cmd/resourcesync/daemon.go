@@ -100,7 +100,7 @@ func publish(ctx context.Context, c *siteConfig, load func() (*siteConfig, error
 		signal.Notify(reloads, syscall.SIGHUP)
 		defer signal.Stop(reloads)
 	}
-	if err := c.verify(); err != nil {
+	if err := c.Verify(); err != nil {
 		return err
 	}
 	derived := c.baseURL == ""
@@ -154,7 +154,7 @@ func publish(ctx context.Context, c *siteConfig, load func() (*siteConfig, error
 	p.now.Store(first)
 	defer func() { p.now.Load().close() }()
 	for _, m := range first.members {
-		m.log.Info("listening", "address", site.Addr().String(), "site", m.baseURL, m.content.from, "state", st.Place)
+		m.Log.Info("listening", "address", site.Addr().String(), "site", m.BaseURL, m.content.From, "state", st.Place)
 	}
 	err = p.run(ctx, site, atStatus, reloads, load)
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), closingTime)

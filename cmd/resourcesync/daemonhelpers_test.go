@@ -11,6 +11,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/internal/needs"
@@ -21,14 +22,14 @@ func configOf(t testing.TB, command string, args ...string) *siteConfig {
 	t.Helper()
 	if command == "run" {
 		top := new(settings.Catalog)
-		declareRun(top, new(siteConfig), new(setSettings))
+		declareRun(top, new(siteConfig), new(origin.Common))
 		c, err := loadFile(args[0], []settings.Layer{top.Environment()})
 		must(t, err)
 		return c
 	}
-	k := kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.command == command })]
-	set := k.create()
-	set.shared().kind = k.name
+	k := origin.Kinds[slices.IndexFunc(origin.Kinds, func(k origin.Kind) bool { return k.Command == command })]
+	set := k.Create()
+	set.Shared().Kind = k.Name
 	c := newSite(set)
 	given, _, err := c.catalog.Parse(args)
 	must(t, err)
@@ -62,7 +63,7 @@ func openPublication(t testing.TB, command string, args ...string) (p *publicati
 func scanned(t testing.TB, p *publication) {
 	t.Helper()
 	for _, m := range p.members {
-		_, err := m.scanned.Update(t.Context())
+		_, err := m.Scanned.Update(t.Context())
 		must(t, err)
 		m.show(t.Context())
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"go.yaml.in/yaml/v3"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
@@ -10,7 +11,7 @@ import (
 // secrets.
 func (c *siteConfig) effective() []byte {
 	shared := new(settings.Catalog)
-	new(setSettings).declare(shared)
+	new(origin.Common).Declare(shared)
 	var sets []*yaml.Node
 	for _, set := range c.catalogs {
 		sets = append(sets, set.Effective(nil))

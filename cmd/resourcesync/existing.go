@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/state"
 	"github.com/resourcesync-go/resourcesync/internal/paths"
@@ -18,7 +19,7 @@ import (
 // openExistingState opens the state of a site, which may be using it.
 func (c *siteConfig) openExistingState(ctx context.Context) (*state.State, error) {
 	_, hasDefault := c.sets[0].(stateDefaulter)
-	hasDefault = hasDefault && c.sets[0].shared().name == ""
+	hasDefault = hasDefault && c.sets[0].Shared().Name == ""
 	if c.baseURL == "" && (c.stateIsPostgres() || c.state == "" && !hasDefault) {
 		return nil, settings.Errorf("the state belongs to the address of a site; give --base-url as the server has it")
 	}
@@ -67,21 +68,21 @@ func (c *siteConfig) checkSets(ctx context.Context, s *state.State) error {
 
 // describeSet returns the name of a stored set, with the command that gives it this name.
 func describeSet(stored string) string {
-	for _, k := range kinds {
-		if k.create().stateName() == stored {
-			return fmt.Sprintf("%q (of %s)", stored, k.command)
+	for _, k := range origin.Kinds {
+		if k.Create().StateName() == stored {
+			return fmt.Sprintf("%q (of %s)", stored, k.Command)
 		}
 	}
 	return fmt.Sprintf("%q", stored)
 }
 
 // openOwned opens a stored set, unless it belongs to another folder or website.
-func (c *siteConfig) openOwned(ctx context.Context, s *state.State, config setConfig) (*sqlstore.Set, error) {
+func (c *siteConfig) openOwned(ctx context.Context, s *state.State, config origin.Config) (*sqlstore.Set, error) {
 	set, err := c.openSet(ctx, s, config)
-	if err != nil || s.Shared || config.shared().moved {
+	if err != nil || s.Shared || config.Shared().Moved {
 		return set, err
 	}
-	id, err := config.identity(c.baseURL)
+	id, err := config.Identity(c.baseURL)
 	if err != nil {
 		return nil, settings.Errorf("state %q: %w", s.Place, err)
 	}
@@ -89,7 +90,7 @@ func (c *siteConfig) openOwned(ctx context.Context, s *state.State, config setCo
 		err = scan.Compare(ctx, set, id, namesake{})
 	}
 	if other, ok := errors.AsType[*scan.OriginError](err); ok {
-		err = refuseOrigin(s, config.shared(), other)
+		err = refuseOrigin(s, config.Shared(), other)
 	}
 	return set, err
 }

@@ -5,14 +5,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
 // declareRun adds the settings that can be at the top of a file: the settings of the site, and
 // the settings of all sets, as defaults for the sets.
-func declareRun(c *settings.Catalog, s *siteConfig, set *setSettings) {
+func declareRun(c *settings.Catalog, s *siteConfig, set *origin.Common) {
 	s.declare(c)
-	set.declare(c)
+	set.Declare(c)
 }
 
 // loadFile reads a configuration file, and checks it. The given layers have priority. Its errors are
@@ -23,7 +24,7 @@ func loadFile(path string, given []settings.Layer) (*siteConfig, error) {
 		return nil, err
 	}
 	c := &siteConfig{catalog: new(settings.Catalog), file: path}
-	declareRun(c.catalog, c, new(setSettings))
+	declareRun(c.catalog, c, new(origin.Common))
 	layers := append(slices.Clone(given), file.Top)
 	var faults settings.Faults
 	faults.Add(c.catalog.CheckKeys(file.Top, inSets), c.catalog.Apply(layers...))
@@ -45,9 +46,9 @@ func loadFile(path string, given []settings.Layer) (*siteConfig, error) {
 
 // inSets names the kinds of sets that have a setting. It returns "" if none has it.
 func inSets(key string) string {
-	for _, k := range kinds {
-		if k.own().Lookup(key) != nil {
-			return "in a set of kind: " + k.name + ", in the list sets"
+	for _, k := range origin.Kinds {
+		if k.Own().Lookup(key) != nil {
+			return "in a set of kind: " + k.Name + ", in the list sets"
 		}
 	}
 	return ""
@@ -55,25 +56,25 @@ func inSets(key string) string {
 
 // loadSet returns the configuration of a set. Settings that all sets have come from the layers
 // of the site if they are not in the section. The set is nil if it has a fault.
-func loadSet(s settings.Section, top []settings.Layer) (setConfig, *settings.Catalog, error) {
+func loadSet(s settings.Section, top []settings.Layer) (origin.Config, *settings.Catalog, error) {
 	var names []string
-	for _, k := range kinds {
-		names = append(names, k.name)
+	for _, k := range origin.Kinds {
+		names = append(names, k.Name)
 	}
 	name, err := s.FindKind(names)
 	if err != nil {
 		return nil, nil, err
 	}
-	set := kinds[slices.Index(names, name)].create()
-	common, c := set.shared(), new(settings.Catalog)
+	set := origin.Kinds[slices.Index(names, name)].Create()
+	common, c := set.Shared(), new(settings.Catalog)
 	c.Add(
-		settings.Setting{Name: "kind", Value: settings.Text(&common.kind), Key: true},
-		settings.Setting{Name: "name", Value: settings.Text(&common.name), Key: true},
-		settings.Setting{Name: "path", Value: settings.Text(&common.path), Key: true},
+		settings.Setting{Name: "kind", Value: settings.Text(&common.Kind), Key: true},
+		settings.Setting{Name: "name", Value: settings.Text(&common.Name), Key: true},
+		settings.Setting{Name: "path", Value: settings.Text(&common.Path), Key: true},
 	)
-	common.about.declare(c, true)
-	common.declare(c)
-	set.declare(c)
+	common.About.Declare(c, true)
+	common.Declare(c)
+	set.Declare(c)
 	layers := []settings.Layer{s.Keys}
 	for _, l := range top {
 		layers = append(layers, c.Shared(l))
@@ -83,12 +84,12 @@ func loadSet(s settings.Section, top []settings.Layer) (setConfig, *settings.Cat
 	if len(faults) == 0 {
 		faults.Add(s.MissingKey(name, c))
 	}
-	if common.path != "" {
-		clean, ok := cleanPath(common.path)
+	if common.Path != "" {
+		clean, ok := cleanPath(common.Path)
 		if !ok {
 			faults.Add(c.Locate(settings.Fault("path", "give a path of letters, digits, '-', '_', '.' and '~', such as /papers/")))
 		}
-		common.path = strings.TrimPrefix(clean, "/")
+		common.Path = strings.TrimPrefix(clean, "/")
 	}
 	if len(faults) > 0 {
 		return nil, nil, faults
@@ -116,26 +117,26 @@ func (c *siteConfig) checkNames(file *settings.File) error {
 	names, paths := make(map[string]bool), make(map[string]bool)
 	for i, set := range c.sets {
 		var f settings.Faults
-		s := set.shared()
-		if s.name == "" && len(c.sets) > 1 {
+		s := set.Shared()
+		if s.Name == "" && len(c.sets) > 1 {
 			f.Add(settings.Errorf("%s: a set without a name; give each a name, as in name: papers, because the documents of each have a folder of their own", file.Sections[i].From))
 		} else {
-			f.If(s.name != "" && !validName.MatchString(s.name), "name", "give letters, digits, '-', '_' and '.'")
-			f.If(s.name+"/" == callbackPath, "name", "the URLs of notifications from hubs have this name; give another one")
-			f.If(names[s.name], "name", "two sets have this name; give each its own")
+			f.If(s.Name != "" && !validName.MatchString(s.Name), "name", "give letters, digits, '-', '_' and '.'")
+			f.If(s.Name+"/" == callbackPath, "name", "the URLs of notifications from hubs have this name; give another one")
+			f.If(names[s.Name], "name", "two sets have this name; give each its own")
 		}
-		names[s.name] = true
+		names[s.Name] = true
 		p, serves := set.(pathServer)
-		serves = serves && p.servesPath()
-		f.If(!serves && s.path != "", "path", "a set of the kind %s has no path, because its resources are served elsewhere; remove the path", s.kind)
-		if serves && paths[s.path] {
-			f.Add(settings.Errorf("%s: two sets have the path /%s; give each its own, as in path: /papers/", file.Sections[i].From, s.path))
+		serves = serves && p.ServesPath()
+		f.If(!serves && s.Path != "", "path", "a set of the kind %s has no path, because its resources are served elsewhere; remove the path", s.Kind)
+		if serves && paths[s.Path] {
+			f.Add(settings.Errorf("%s: two sets have the path /%s; give each its own, as in path: /papers/", file.Sections[i].From, s.Path))
 		}
-		paths[s.path] = paths[s.path] || serves
+		paths[s.Path] = paths[s.Path] || serves
 		all.Add(c.catalogs[i].Locate(f.Err()))
 	}
 	return all.Err()
 }
 
-// A pathServer is a setConfig whose resources may be served by this server.
-type pathServer interface{ servesPath() bool }
+// A pathServer is a origin.Config whose resources may be served by this server.
+type pathServer interface{ ServesPath() bool }

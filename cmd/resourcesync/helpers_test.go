@@ -275,7 +275,7 @@ func open(t testing.TB, c *siteConfig, st *state.State, screen *terminal.Screen)
 // scanOf scans a set once.
 func scanOf(t testing.TB, m *member) {
 	t.Helper()
-	_, err := m.scanned.Update(t.Context())
+	_, err := m.Scanned.Update(t.Context())
 	must(t, err)
 }
 

@@ -16,7 +16,7 @@ import (
 // checkHere checks the configuration against this computer.
 func (c *siteConfig) checkHere() error {
 	var faults settings.Faults
-	faults.Add(c.verify())
+	faults.Add(c.Verify())
 	if c.state != "" && !c.stateIsPostgres() {
 		path, err := c.stateFile()
 		if err == nil {
@@ -34,7 +34,7 @@ func (c *siteConfig) checkHere() error {
 func (c *siteConfig) checkSource() error {
 	var sets []rshttp.Set
 	for _, set := range c.sets {
-		sets = append(sets, rshttp.Set{Name: set.shared().name, Provider: memory.New(nil), RemoteHubs: c.push.foreign})
+		sets = append(sets, rshttp.Set{Name: set.Shared().Name, Provider: memory.New(nil), RemoteHubs: c.push.foreign})
 	}
 	base := c.baseURL
 	if base == "" {
@@ -54,8 +54,8 @@ func (c *siteConfig) errAllAddresses(port string) error {
 	return settings.Errorf("--listen %s accepts connections at all addresses; give the public one, as in --base-url %s://files.example.org:%s/", c.listen, c.scheme(), port)
 }
 
-// verify checks the configuration against this computer.
-func (c *siteConfig) verify() error {
+// Verify checks the configuration against this computer.
+func (c *siteConfig) Verify() error {
 	var faults settings.Faults
 	if c.tlsCert != "" {
 		_, err := server.NewCertificate(c.tlsCert, c.tlsKey)
@@ -63,15 +63,15 @@ func (c *siteConfig) verify() error {
 	}
 	for i, set := range c.sets {
 		if v, ok := set.(verifier); ok {
-			faults.Add(c.catalogs[i].Locate(v.verify()))
+			faults.Add(c.catalogs[i].Locate(v.Verify()))
 		}
 	}
 	return faults.Err()
 }
 
-// A verifier is a setConfig that can be checked against this computer.
+// A verifier is a origin.Config that can be checked against this computer.
 type verifier interface {
-	// verify returns a [settings.Fault], for example if a folder does not exist. It changes
+	// Verify returns a [settings.Fault], for example if a folder does not exist. It changes
 	// nothing, and sends no requests.
-	verify() error
+	Verify() error
 }

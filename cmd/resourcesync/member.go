@@ -14,6 +14,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sidecar"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/state"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/rshttp"
@@ -25,51 +26,51 @@ const confirmCommand = "resourcesync confirm-deletions"
 
 // A member is a set that is being published.
 type member struct {
-	*originSet
-	config  setConfig
+	*origin.Set
+	config  origin.Config
 	daemon  *daemon
-	content *content
+	content *origin.Content
 	ready   func(resources int64) // called once
 	isReady atomic.Bool           // ready was called
 }
 
 // openAlone opens the parts of a set that no daemon publishes. Nothing runs yet, and nothing is recorded.
-func openAlone(ctx context.Context, c *siteConfig, set setConfig, st *state.State, screen *terminal.Screen, log *slog.Logger) (*member, error) {
+func openAlone(ctx context.Context, c *siteConfig, set origin.Config, st *state.State, screen *terminal.Screen, log *slog.Logger) (*member, error) {
 	return openMember(ctx, &daemon{state: st, screen: screen, log: log}, c, set)
 }
 
 // openMember opens the parts of a set. Nothing runs yet, and nothing is recorded.
-func openMember(ctx context.Context, p *daemon, c *siteConfig, config setConfig) (*member, error) {
+func openMember(ctx context.Context, p *daemon, c *siteConfig, config origin.Config) (*member, error) {
 	base, err := c.base()
 	if err != nil {
 		return nil, err
 	}
-	s := config.shared()
-	set := &originSet{
-		name: s.name, log: p.log, state: p.state, callback: p.callback,
-		base: base, hub: base.Path + ownHub, documents: base.JoinPath(c.prefix),
-		retained: max(c.retain, c.archive), window: c.window,
+	s := config.Shared()
+	set := &origin.Set{
+		Name: s.Name, Log: p.log, State: p.state, Callback: p.callback,
+		Base: base, Hub: base.Path + ownHub, Documents: base.JoinPath(c.prefix),
+		Retained: max(c.retain, c.archive), Window: c.window,
 	}
-	m := &member{originSet: set, config: config, daemon: p, ready: func(int64) {}}
-	if s.path != "" {
-		m.base = base.JoinPath(s.path)
+	m := &member{Set: set, config: config, daemon: p, ready: func(int64) {}}
+	if s.Path != "" {
+		m.Base = base.JoinPath(s.Path)
 	}
-	if s.name != "" {
-		m.documents = m.documents.JoinPath(s.name + "/")
+	if s.Name != "" {
+		m.Documents = m.Documents.JoinPath(s.Name + "/")
 	}
-	m.baseURL = m.base.String()
-	if m.name != "" {
-		m.log = m.log.With("set", m.name)
+	m.BaseURL = m.Base.String()
+	if m.Name != "" {
+		m.Log = m.Log.With("set", m.Name)
 	}
-	if m.stored, err = c.openSet(ctx, p.state, config); err != nil {
-		return nil, named(m.name, err)
+	if m.Stored, err = c.openSet(ctx, p.state, config); err != nil {
+		return nil, named(m.Name, err)
 	}
-	if m.content, err = config.open(ctx, set); err != nil {
-		return nil, named(m.name, err)
+	if m.content, err = config.Open(ctx, set); err != nil {
+		return nil, named(m.Name, err)
 	}
-	if m.content.origin != nil {
+	if m.content.Origin != nil {
 		if err := m.scanInto(ctx); err != nil {
-			return nil, named(m.name, errors.Join(err, m.close()))
+			return nil, named(m.Name, errors.Join(err, m.close()))
 		}
 	}
 	return m, nil
@@ -77,30 +78,30 @@ func openMember(ctx context.Context, p *daemon, c *siteConfig, config setConfig)
 
 // scanInto joins the origin and the stored set.
 func (m *member) scanInto(ctx context.Context) (err error) {
-	c, st := m.config.shared(), m.state
-	first := &firstScan{screen: m.daemon.screen, log: m.log, name: m.name, unit: m.content.unit + "s"}
-	limits := c.storeOptions()
+	c, st := m.config.Shared(), m.State
+	first := &firstScan{screen: m.daemon.screen, log: m.Log, name: m.Name, unit: m.content.Unit + "s"}
+	limits := c.StoreOptions()
 	o := &scan.Options{
-		Every:         c.rescan,
+		Every:         c.Rescan,
 		MaxDelete:     limits.MaxDelete,
 		MaxDeleteHold: limits.MaxDeleteHold,
-		Moved:         c.moved,
+		Moved:         c.Moved,
 		Shared:        st.Shared,
-		NoDumps:       !c.dumps,
+		NoDumps:       !c.Dumps,
 		Progress:      first.report,
 		Confirm:       confirmCommand,
-		Logger:        m.log,
+		Logger:        m.Log,
 	}
 	if metrics := m.daemon.metrics; metrics != nil {
 		o.Observe = func(r scan.Result) {
 			if r.Part {
-				metrics.ScannedPart(m.name, r.ScanResult)
+				metrics.ScannedPart(m.Name, r.ScanResult)
 			} else {
-				metrics.Scanned(m.name, r.Took, r.ScanResult, r.Err)
+				metrics.Scanned(m.Name, r.Took, r.ScanResult, r.Err)
 			}
 		}
 	}
-	m.scanned, err = scan.Into(ctx, st.Store, m.stored.Name(), m.content.origin, o)
+	m.Scanned, err = scan.Into(ctx, st.Store, m.Stored.Name(), m.content.Origin, o)
 	if other, ok := errors.AsType[*scan.OriginError](err); ok {
 		return refuseOrigin(st, c, other)
 	}
@@ -109,19 +110,19 @@ func (m *member) scanInto(ctx context.Context) (err error) {
 
 // run keeps the set up to date until ctx ends.
 func (m *member) run(ctx context.Context) error {
-	if m.scanned == nil {
+	if m.Scanned == nil {
 		m.show(ctx)
 		<-ctx.Done()
 		return nil
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		if m.scanned.AwaitReady(ctx) == nil {
+		if m.Scanned.AwaitReady(ctx) == nil {
 			m.show(ctx)
 		}
 		return nil
 	})
-	g.Go(func() error { return m.scanned.Run(ctx) })
+	g.Go(func() error { return m.Scanned.Run(ctx) })
 	return g.Wait()
 }
 
@@ -129,7 +130,7 @@ func (m *member) run(ctx context.Context) error {
 func (m *member) show(ctx context.Context) {
 	now, err := m.stat(ctx)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, resourcesync.ErrNotReady) {
-		m.log.Warn("resources not counted", "error", err)
+		m.Log.Warn("resources not counted", "error", err)
 	}
 	m.isReady.Store(true)
 	ready := m.ready
@@ -138,31 +139,31 @@ func (m *member) show(ctx context.Context) {
 }
 
 func (m *member) close() error {
-	if m.content == nil || m.content.close == nil {
+	if m.content == nil || m.content.Close == nil {
 		return nil
 	}
-	return m.content.close()
+	return m.content.Close()
 }
 
 // published returns the set as a Source publishes it. The member runs it, because it can
 // outlive the Source.
 func (m *member) published(site *siteConfig) rshttp.Set {
-	set := m.content.set
+	set := m.content.Set
 	if set.Provider == nil {
-		set.Provider = m.scanned.View
+		set.Provider = m.Scanned.View
 	}
-	of := m.config.shared()
-	set.Name, set.About, set.DescribedBy, set.RemoteHubs = m.name, of.about.About, of.aboutSet, site.push.foreign
-	set.NoFramework = of.publish != ""
+	of := m.config.Shared()
+	set.Name, set.About, set.DescribedBy, set.RemoteHubs = m.Name, of.About.About, of.DescribedBy, site.push.foreign
+	set.NoFramework = of.Publish != ""
 	return set
 }
 
 // stat returns the state of the published set.
 func (m *member) stat(ctx context.Context) (resourcesync.Stat, error) {
-	if m.scanned != nil {
-		return m.scanned.Stat(ctx, resourcesync.Range{})
+	if m.Scanned != nil {
+		return m.Scanned.Stat(ctx, resourcesync.Range{})
 	}
-	stater, ok := m.content.set.Provider.(resourcesync.Stater)
+	stater, ok := m.content.Set.Provider.(resourcesync.Stater)
 	if !ok {
 		return resourcesync.Stat{}, resourcesync.ErrNotReady
 	}
@@ -173,28 +174,28 @@ func (m *member) stat(ctx context.Context) (resourcesync.Stat, error) {
 // List.
 func (m *member) home(hasPages bool) string {
 	if hasPages {
-		return m.documents.JoinPath("capabilitylist.html").String()
+		return m.Documents.JoinPath("capabilitylist.html").String()
 	}
-	return m.capabilityList()
+	return m.CapabilityList()
 }
 
 // rescan starts a complete scan.
 func (m *member) rescan() {
-	if m.scanned != nil {
-		m.scanned.Scan()
+	if m.Scanned != nil {
+		m.Scanned.Scan()
 	}
 }
 
 // ping returns the handler of pings, or nil if there is none.
 func (m *member) ping() http.Handler {
-	token := m.config.shared().pingToken
+	token := m.config.Shared().PingToken
 	if token == "" {
 		return nil
 	}
-	if m.content.ping != nil {
-		return m.content.ping(token)
+	if m.content.Ping != nil {
+		return m.content.Ping(token)
 	}
-	changed := m.content.changed
+	changed := m.content.Changed
 	if changed == nil {
 		changed = func(...*url.URL) { m.rescan() }
 	}
@@ -204,7 +205,7 @@ func (m *member) ping() http.Handler {
 // reserve sets the URL paths of documents and other sets. Paths that end in a slash are
 // folders. If they have changed, the set is scanned again.
 func (m *member) reserve(paths []string) {
-	if before := m.reserved.Swap(&paths); before != nil && !slices.Equal(*before, paths) {
+	if before := m.Reserved.Swap(&paths); before != nil && !slices.Equal(*before, paths) {
 		m.rescan()
 	}
 }
@@ -212,24 +213,24 @@ func (m *member) reserve(paths []string) {
 // health returns the errors because of which the set is not up to date.
 func (m *member) health(ctx context.Context) error {
 	var all []error
-	if m.scanned != nil {
-		all = append(all, m.scanned.Health(ctx))
+	if m.Scanned != nil {
+		all = append(all, m.Scanned.Health(ctx))
 	}
-	if m.content.health != nil {
-		all = append(all, m.content.health())
+	if m.content.Health != nil {
+		all = append(all, m.content.Health())
 	}
 	return m.named(errors.Join(all...))
 }
 
 // notes returns remarks about the set for the public.
 func (m *member) notes() []string {
-	if m.content.notes == nil {
+	if m.content.Notes == nil {
 		return nil
 	}
-	all := m.content.notes()
-	if m.name != "" {
+	all := m.content.Notes()
+	if m.Name != "" {
 		for i := range all {
-			all[i] = "set " + m.name + ": " + all[i]
+			all[i] = "set " + m.Name + ": " + all[i]
 		}
 	}
 	return all
@@ -237,12 +238,12 @@ func (m *member) notes() []string {
 
 // named adds the name of the set, if it has one, to each error that err joins.
 func (m *member) named(err error) error {
-	if err == nil || m.name == "" {
+	if err == nil || m.Name == "" {
 		return err
 	}
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
-		return fmt.Errorf("set %s: %w", m.name, err)
+		return fmt.Errorf("set %s: %w", m.Name, err)
 	}
 	var all []error
 	for _, err := range joined.Unwrap() {

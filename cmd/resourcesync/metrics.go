@@ -40,8 +40,8 @@ func (p *publication) disks() (all []disk.Place) {
 		all = append(all, disk.Place{Of: "state", Path: p.state.Place})
 	}
 	for _, m := range p.members {
-		if m.content.disk != "" {
-			all = append(all, disk.Place{Of: "copy", Set: m.name, Path: m.content.disk})
+		if m.content.Disk != "" {
+			all = append(all, disk.Place{Of: "copy", Set: m.Name, Path: m.content.Disk})
 		}
 	}
 	return all

@@ -24,7 +24,7 @@ func TestBaseURLMoves(t *testing.T) {
 	done()
 
 	p, _ := openPublication(t, "serve", folder, "--state", state, "--base-url", "http://example.org/")
-	set := p.members[0].scanned
+	set := p.members[0].Scanned
 	status := func(path string) int {
 		w := httptest.NewRecorder()
 		p.handler.ServeHTTP(w, httptest.NewRequest("GET", path, nil))

@@ -50,20 +50,20 @@ func TestPublicationIsProvider(t *testing.T) {
 			scanOf(t, p)
 			file := func(key string) string { return filepath.Join(flags[0], filepath.FromSlash(key)) }
 			o := &providertest.Options{
-				Opener: p.content.origin.(resourcesync.Opener),
+				Opener: p.content.Origin.(resourcesync.Opener),
 				Put: func(ctx context.Context, resources ...resourcesync.Resource) error {
 					for _, r := range resources {
 						write(t, file(r.Key), string(providertest.Content(r)))
 						must(t, os.Chtimes(file(r.Key), time.Time{}, r.LastModified))
 					}
-					_, err := p.scanned.Update(ctx)
+					_, err := p.Scanned.Update(ctx)
 					return err
 				},
 				Delete: func(ctx context.Context, keys ...string) error {
 					for _, key := range keys {
 						must(t, os.RemoveAll(file(key)))
 					}
-					_, err := p.scanned.Update(ctx)
+					_, err := p.Scanned.Update(ctx)
 					return err
 				},
 				Equal: func(got, want resourcesync.Resource) bool {
@@ -72,8 +72,8 @@ func TestPublicationIsProvider(t *testing.T) {
 				},
 				ExactStat: true,
 			}
-			o.ChangeOpener = p.content.set.ChangeOpener
-			if err := providertest.Test(t.Context(), p.scanned, o); err != nil {
+			o.ChangeOpener = p.content.Set.ChangeOpener
+			if err := providertest.Test(t.Context(), p.Scanned, o); err != nil {
 				t.Error(err)
 			}
 		})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/operators"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 	"github.com/resourcesync-go/resourcesync/rshttp"
@@ -141,14 +142,14 @@ func (p *publication) close() {
 func closeAll(members []*member) {
 	for _, m := range members {
 		if err := m.close(); err != nil {
-			m.log.Warn("set not closed", "error", err)
+			m.Log.Warn("set not closed", "error", err)
 		}
 	}
 }
 
 // uploads reports whether the handler bounds the bodies of requests.
 func (p *publication) uploads() bool {
-	return slices.ContainsFunc(p.members, func(m *member) bool { return m.name != "" || m.content.uploads })
+	return slices.ContainsFunc(p.members, func(m *member) bool { return m.Name != "" || m.content.Uploads })
 }
 
 // siteHandler returns the handler of the documents and the sets. The set with the longest
@@ -160,14 +161,14 @@ func (p *publication) siteHandler() (http.Handler, error) {
 	}
 	var parts []part
 	for _, m := range p.members {
-		if m.content.handler == nil {
+		if m.content.Handler == nil {
 			continue
 		}
-		h, err := m.content.handler(p.source)
+		h, err := m.content.Handler(p.source)
 		if err != nil {
-			return nil, named(m.name, err)
+			return nil, named(m.Name, err)
 		}
-		parts = append(parts, part{m.base.Path, h})
+		parts = append(parts, part{m.Base.Path, h})
 	}
 	if len(parts) == 0 {
 		return p.source, nil
@@ -195,14 +196,14 @@ func (p *publication) withOwn(next http.Handler) http.Handler {
 		p.documents.Path + "readyz":  http.HandlerFunc(p.serveReady),
 	}
 	if p.site.prefix != "/" { // otherwise it is the home page of the site
-		own[p.documents.Path] = leadTo(home(p.source))
+		own[p.documents.Path] = leadTo(origin.Home(p.source))
 	}
 	for _, m := range p.members {
-		if m.name != "" {
-			own[m.documents.Path] = leadTo(m.home(p.site.pages))
+		if m.Name != "" {
+			own[m.Documents.Path] = leadTo(m.home(p.site.pages))
 		}
 		if ping := m.ping(); ping != nil {
-			own[m.documents.JoinPath("ping").Path] = ping
+			own[m.Documents.JoinPath("ping").Path] = ping
 		}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/adapters/objectstore"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/bucketurl"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
 	"github.com/resourcesync-go/resourcesync/static"
@@ -28,7 +29,7 @@ func (p *publication) openPlaces(ctx context.Context) error {
 	var buckets []string
 	of := make(map[string][]*member)
 	for _, m := range p.members {
-		bucket := m.config.shared().publishAt
+		bucket := m.config.Shared().PublishAt
 		if bucket == nil {
 			continue
 		}
@@ -55,13 +56,13 @@ func (p *publication) openPlace(ctx context.Context, members []*member) (*place,
 	if err != nil {
 		return nil, settings.Errorf("%w", err)
 	}
-	pl := &place{bucket: members[0].config.shared().publishAt}
+	pl := &place{bucket: members[0].config.Shared().PublishAt}
 	for _, m := range members {
-		if _, ok := m.config.(*upstreamConfig); ok {
-			m.log.Warn("the bucket lists a page that becomes private until its Resource List is brought up to date, and keeps the lists of a set that is hidden", "bucket", pl.bucket.String(), "publish-lists", settings.SpanText(p.site.listEvery))
+		if _, ok := m.config.(*origin.Upstream); ok {
+			m.Log.Warn("the bucket lists a page that becomes private until its Resource List is brought up to date, and keeps the lists of a set that is hidden", "bucket", pl.bucket.String(), "publish-lists", settings.SpanText(p.site.listEvery))
 		}
-		if m.name != "" {
-			pl.sets = append(pl.sets, m.name)
+		if m.Name != "" {
+			pl.sets = append(pl.sets, m.Name)
 		}
 	}
 	client, done, err := pl.bucket.Objects(ctx)
@@ -87,7 +88,7 @@ func (p *publication) documentsOf(members []*member) (*static.Source, error) {
 	for _, m := range p.members {
 		set := m.published(c)
 		if !slices.Contains(members, m) {
-			o.Others = append(o.Others, wellknown.Set{CapabilityList: m.capabilityList(), DescribedBy: set.DescribedBy})
+			o.Others = append(o.Others, wellknown.Set{CapabilityList: m.CapabilityList(), DescribedBy: set.DescribedBy})
 			continue
 		}
 		sets = append(sets, static.Set{

@@ -19,7 +19,7 @@ func (p *publication) announceReady(listed int64) {
 	description := p.source.Description()
 	var lists []string
 	for _, m := range p.members {
-		lists = append(lists, m.documents.JoinPath("resourcelist.xml").String())
+		lists = append(lists, m.Documents.JoinPath("resourcelist.xml").String())
 	}
 	if c.logFormat == "json" || c.accessLog != "none" {
 		about := []any{"source_description", description, "resource_list", strings.Join(lists, " ")}
@@ -38,7 +38,7 @@ func (p *publication) announceReady(listed int64) {
 	add("Site", c.baseURL)
 	add("Source", description)
 	for i, m := range p.members {
-		add(cmp.Or(m.name, "List"), lists[i])
+		add(cmp.Or(m.Name, "List"), lists[i])
 	}
 	add("Harvest", "resourcesync mirror "+settings.ShellWord(c.baseURL)+" copy")
 	if p.statusURL != "" {
@@ -52,7 +52,7 @@ func (p *publication) announceReady(listed int64) {
 func (p *publication) countListed(n int64) string {
 	unit, verb := "resource", "is"
 	if len(p.members) == 1 {
-		unit = p.members[0].content.unit
+		unit = p.members[0].content.Unit
 	}
 	if n != 1 {
 		unit, verb = unit+"s", "are"

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
@@ -20,7 +21,7 @@ func TestReadyCommand(t *testing.T) {
 		source, err := rshttp.New(u.JoinPath("resourcesync/").String(), []rshttp.Set{{Provider: memory.New(nil)}}, nil)
 		must(t, err)
 		var b bytes.Buffer
-		m := &member{originSet: &originSet{documents: u.JoinPath("resourcesync/")}, content: &content{unit: "page"}}
+		m := &member{Set: &origin.Set{Documents: u.JoinPath("resourcesync/")}, content: &origin.Content{Unit: "page"}}
 		p := &publication{daemon: &daemon{stdout: &b}, source: source, site: &siteConfig{baseURL: u.String(), accessLog: "none"}, members: []*member{m}}
 		p.announceReady(1)
 		command := regexp.MustCompile(`(?m)^  Harvest  resourcesync (.*)$`).FindStringSubmatch(b.String())[1]

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
@@ -20,15 +21,15 @@ func (p *publication) release() (command string, hidden bool) {
 		}
 		return strings.Join(append(words, given...), " "), hidden
 	}
-	k := kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == c.sets[0].shared().kind })]
+	k := origin.Kinds[slices.IndexFunc(origin.Kinds, func(k origin.Kind) bool { return k.Name == c.sets[0].Shared().Kind })]
 	var names []string
-	for s := range k.own().All() {
+	for s := range k.Own().All() {
 		if !strings.HasSuffix(s.Name, "-file") { // Words has those, too
 			names = append(names, s.Name)
 		}
 	}
 	own, secret := c.catalog.Words(names...)
-	words = append(append(append(words, k.command), own...), given...)
+	words = append(append(append(words, k.Command), own...), given...)
 	if c.state == "" { // the default depends on the user
 		words = append(words, "--state", settings.ShellWord(p.state.Place))
 	}

@@ -37,9 +37,9 @@ func watchReplaced(p *publication, kept string) []replacedPart {
 		replacedPart{"Source of " + at, func() bool { return source.Value() != nil }},
 		replacedPart{"publication of " + at, func() bool { return whole.Value() != nil }})
 	for _, m := range p.members {
-		if m.name != kept {
+		if m.Name != kept {
 			of := weak.Make(m)
-			parts = append(parts, replacedPart{"set " + m.name + " of " + at, func() bool { return of.Value() != nil }})
+			parts = append(parts, replacedPart{"set " + m.Name + " of " + at, func() bool { return of.Value() != nil }})
 		}
 	}
 	return parts

@@ -11,10 +11,12 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 )
 
 // same returns the member that has this configuration, or nil. p may be nil.
-func (p *publication) same(config setConfig) *member {
+func (p *publication) same(config origin.Config) *member {
 	if p == nil {
 		return nil
 	}
@@ -68,9 +70,9 @@ func (p *daemon) runPublications(ctx context.Context, reloads <-chan os.Signal, 
 		for _, m := range next.without(before) {
 			m.ready = func(resources int64) {
 				if resources < 0 {
-					m.log.Info("set ready")
+					m.Log.Info("set ready")
 				} else {
-					m.log.Info("set ready", "resources", resources)
+					m.Log.Info("set ready", "resources", resources)
 				}
 			}
 		}
@@ -140,7 +142,7 @@ func (p *daemon) prepare(ctx context.Context, before *publication, load func() (
 	if err := needRestart(before.site, c); err != nil {
 		return nil, err
 	}
-	if err := c.verify(); err != nil {
+	if err := c.Verify(); err != nil {
 		return nil, err
 	}
 	if !p.state.Shared && c.state != "" {
@@ -172,7 +174,7 @@ func needRestart(before, now *siteConfig) error {
 func (p *daemon) logReload(before, now *publication) {
 	names := func(members []*member) (names []string) {
 		for _, m := range members {
-			names = append(names, m.name)
+			names = append(names, m.Name)
 		}
 		return names
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
@@ -22,7 +23,7 @@ func (p *publication) reserved() []string {
 	}
 	paths = append(paths, wellknown.Path)
 	if p.site.robots || p.site.sitemap {
-		paths = append(paths, robotsPath)
+		paths = append(paths, origin.RobotsPath)
 	}
 	return paths
 }
@@ -31,11 +32,11 @@ func (p *publication) reserved() []string {
 func (p *publication) reserve() {
 	paths := p.reserved()
 	for _, m := range p.members {
-		if m.content.handler != nil {
-			paths = append(paths, m.base.Path)
+		if m.content.Handler != nil {
+			paths = append(paths, m.Base.Path)
 		}
 	}
 	for _, m := range p.members { // nothing is reserved for the whole of a set
-		m.reserve(slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return strings.HasPrefix(m.base.Path, path) }))
+		m.reserve(slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return strings.HasPrefix(m.Base.Path, path) }))
 	}
 }

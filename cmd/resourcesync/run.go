@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
@@ -34,7 +35,7 @@ func newRun() (*runConfig, *settings.Catalog) {
 	r, c := new(runConfig), new(settings.Catalog)
 	c.Add(settings.Setting{Name: "config", Value: settings.Text(&r.path), Offer: completion.Files, Need: "the configuration file", Example: "/etc/resourcesync/site.yaml",
 		Text: "The configuration file, in place of the argument."})
-	declareRun(c, new(siteConfig), new(setSettings))
+	declareRun(c, new(siteConfig), new(origin.Common))
 	return r, c
 }
 

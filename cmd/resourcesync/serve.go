@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
@@ -22,15 +23,15 @@ func publisher(command string) func(ctx context.Context, args []string, stdout, 
 }
 
 // kindOf returns the kind that a command publishes.
-func kindOf(command string) kind {
-	return kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.command == command })]
+func kindOf(command string) origin.Kind {
+	return origin.Kinds[slices.IndexFunc(origin.Kinds, func(k origin.Kind) bool { return k.Command == command })]
 }
 
 // parseSite reads the arguments of the command that publishes a set of a kind, or of
 // another command that takes the same ones. The error is settings.ErrHelp for --help.
-func parseSite(command string, k kind, args []string) (*siteConfig, error) {
-	set := k.create()
-	set.shared().kind = k.name
+func parseSite(command string, k origin.Kind, args []string) (*siteConfig, error) {
+	set := k.Create()
+	set.Shared().Kind = k.Name
 	c := newSite(set)
 	if err := parseAlone(command, c.catalog, args); err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/server"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/tabledb"
@@ -36,7 +37,7 @@ type siteConfig struct {
 	pkgEvery  time.Duration
 	sitemap   bool
 	robots    bool // names the Resource List in robots.txt
-	about     aboutConfig
+	about     origin.About
 	aboutURI  string        // of a description of the Source
 	pages     bool          // HTML pages of documents
 	listEvery time.Duration // between two versions of a Resource List in a bucket, at least
@@ -48,8 +49,8 @@ type siteConfig struct {
 	logFormat string
 	accessLog string // the format; none for no access log
 
-	sets []setConfig // one, or several that have names
-	file string      // of which it is the configuration, or empty
+	sets []origin.Config // one, or several that have names
+	file string          // of which it is the configuration, or empty
 
 	// catalog has the settings of the site, and catalogs those of each set, which may
 	// be the same.
@@ -58,12 +59,12 @@ type siteConfig struct {
 }
 
 // newSite returns the configuration of a site with one set, whose settings are in one catalog.
-func newSite(set setConfig) *siteConfig {
-	c := &siteConfig{sets: []setConfig{set}, catalog: new(settings.Catalog)}
+func newSite(set origin.Config) *siteConfig {
+	c := &siteConfig{sets: []origin.Config{set}, catalog: new(settings.Catalog)}
 	c.catalogs = []*settings.Catalog{c.catalog}
 	c.declare(c.catalog)
-	set.shared().declare(c.catalog)
-	set.declare(c.catalog)
+	set.Shared().Declare(c.catalog)
+	set.Declare(c.catalog)
 	return c
 }
 
@@ -73,7 +74,7 @@ func (c *siteConfig) check() error {
 	faults.Add(c.catalog.Locate(c.checkSite()))
 	for i, set := range c.sets {
 		of := c.catalogs[i]
-		faults.Add(of.Locate(set.shared().check()), of.Locate(c.checkPath(set.shared())), of.Locate(c.checkPublish(set.shared())), of.Locate(set.check(c.state)))
+		faults.Add(of.Locate(set.Shared().Check()), of.Locate(c.checkPath(set.Shared())), of.Locate(c.checkPublish(set.Shared())), of.Locate(set.Check(c.state)))
 	}
 	return faults.Err()
 }
@@ -88,7 +89,7 @@ func (c *siteConfig) checkSite() error {
 		f.Add(err)
 	}
 	c.client = http.CanonicalHeaderKey(c.client)
-	f.Add(server.CheckClientHeader(c.client), checkURI("described-by", c.aboutURI), c.about.check())
+	f.Add(server.CheckClientHeader(c.client), origin.CheckURI("described-by", c.aboutURI), c.about.Check())
 	f.If(!isAddress(c.listen), "listen", "give an address and a port, such as 127.0.0.1:8081")
 	f.If(c.status != "" && !isAddress(c.status), "status", "give an address and a port of this computer, such as 127.0.0.1:8081")
 	f.If(isAddress(c.listen) && isSame(c.status, c.listen), "status", "--listen has this address and port; give another port")
@@ -132,21 +133,21 @@ func isSame(a, b string) bool {
 }
 
 // checkPath returns an error if documents would have the paths of a set's resources.
-func (c *siteConfig) checkPath(s *setSettings) error {
-	switch path := "/" + s.path; {
+func (c *siteConfig) checkPath(s *origin.Common) error {
+	switch path := "/" + s.Path; {
 	case path == "/":
 	case c.prefix != "/" && strings.HasPrefix(path, c.prefix):
 		return settings.Fault("path", "the documents are in %s; give another path, or another prefix", c.prefix)
-	case s.path == ownHub:
+	case s.Path == ownHub:
 		return settings.Fault("path", "the built-in hub has this path; give another path")
 	}
 	return nil
 }
 
 // checkPublish returns an error if the documents of a set cannot be kept in a bucket.
-func (c *siteConfig) checkPublish(s *setSettings) error {
+func (c *siteConfig) checkPublish(s *origin.Common) error {
 	var f settings.Faults
-	if s.publish != "" {
+	if s.Publish != "" {
 		f.If(c.baseURL == "", "publish", "needs --base-url: the public URL of the bucket, or of the CDN in front of it")
 		f.If(c.listEvery >= c.retain, "publish", "needs a --publish-lists (%s) shorter than --retain (%s), because the Change List must reach back to the Resource List", settings.SpanText(c.listEvery), settings.SpanText(c.retain))
 	}
@@ -233,4 +234,4 @@ func (c *siteConfig) scheme() string {
 }
 
 // isNamed reports whether the sets have names, so that the documents of each have a folder.
-func (c *siteConfig) isNamed() bool { return c.sets[0].shared().name != "" }
+func (c *siteConfig) isNamed() bool { return c.sets[0].Shared().Name != "" }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
@@ -43,7 +44,7 @@ func TestBaseURLsAreCleaned(t *testing.T) {
 
 // TestSettings: the settings of a site arrive in its configuration.
 func TestSettings(t *testing.T) {
-	c := newSite(new(folderConfig))
+	c := newSite(new(origin.Folder))
 	given, _, err := c.catalog.Parse([]string{
 		"--listen=[::1]:80", "-base-url", "HTTPS://files.example.org/a/../é", "folder", "--prefix", "x/y.z",
 		"--page-size", "50000", "--state", "x.db", "--window", "1h", "--retain", "7d", "--archive", "730d",

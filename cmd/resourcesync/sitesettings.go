@@ -93,6 +93,6 @@ func (s *siteConfig) declare(c *settings.Catalog) {
 				clients, which may be personal data. With an access log, "Ready" and the URLs are in the log
 				instead.`},
 	)
-	s.about.declare(c, false)
+	s.about.Declare(c, false)
 	s.push.declare(c)
 }

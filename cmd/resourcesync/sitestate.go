@@ -9,29 +9,30 @@ import (
 	"slices"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/state"
 	"github.com/resourcesync-go/resourcesync/internal/paths"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
-// A stateDefaulter is a setConfig with its own default for the state, if the set is
+// A stateDefaulter is a origin.Config with its own default for the state, if the set is
 // alone.
 type stateDefaulter interface {
-	defaultState() (path string, err error)
+	DefaultState() (path string, err error)
 }
 
-// A stateChecker is a setConfig that does not allow the state to be in every file.
+// A stateChecker is a origin.Config that does not allow the state to be in every file.
 type stateChecker interface {
-	// checkState returns an error if the state cannot be at path, which is absolute and
+	// CheckState returns an error if the state cannot be at path, which is absolute and
 	// free of symbolic links. given is the same path for people.
-	checkState(path, given string) error
+	CheckState(path, given string) error
 }
 
-// A journaler is a setConfig whose changes a journal may record, in the database of a host.
+// A journaler is a origin.Config whose changes a journal may record, in the database of a host.
 type journaler interface {
-	// confirmJournal publishes the deletions that the journal holds, if there is one.
-	confirmJournal(ctx context.Context, st *state.State) (rows int64, err error)
+	// ConfirmJournal publishes the deletions that the journal holds, if there is one.
+	ConfirmJournal(ctx context.Context, st *state.State) (rows int64, err error)
 }
 
 // stateFile returns the path of the file with the state, absolute and free of symbolic
@@ -39,7 +40,7 @@ type journaler interface {
 func (c *siteConfig) stateFile() (path string, err error) {
 	given := c.state
 	if given == "" {
-		if given, err = c.defaultState(); err != nil {
+		if given, err = c.DefaultState(); err != nil {
 			return "", err
 		}
 	}
@@ -52,7 +53,7 @@ func (c *siteConfig) stateFile() (path string, err error) {
 	}
 	for _, set := range c.sets {
 		if set, ok := set.(stateChecker); ok {
-			if err := set.checkState(path, given); err != nil {
+			if err := set.CheckState(path, given); err != nil {
 				return "", err
 			}
 		}
@@ -60,9 +61,9 @@ func (c *siteConfig) stateFile() (path string, err error) {
 	return path, nil
 }
 
-func (c *siteConfig) defaultState() (string, error) {
-	if set, ok := c.sets[0].(stateDefaulter); ok && c.sets[0].shared().name == "" {
-		return set.defaultState()
+func (c *siteConfig) DefaultState() (string, error) {
+	if set, ok := c.sets[0].(stateDefaulter); ok && c.sets[0].Shared().Name == "" {
+		return set.DefaultState()
 	}
 	path, err := state.SiteFile(c.baseURL)
 	if err != nil {
@@ -92,15 +93,15 @@ func (c *siteConfig) storeOptions(log *slog.Logger) *sqlstore.Options {
 // names do not depend on the base URL: a site that moves keeps its checksums and its
 // journal. In a database, a set has the name of the site, so that exactly the processes
 // that serve it share the set.
-func (c *siteConfig) setName(set setConfig) string {
-	name := set.shared().name
+func (c *siteConfig) setName(set origin.Config) string {
+	name := set.Shared().Name
 	switch {
 	case c.stateIsPostgres() && name == "":
 		return c.baseURL
 	case c.stateIsPostgres():
 		return c.baseURL + "#" + name
 	case name == "":
-		return set.stateName()
+		return set.StateName()
 	}
 	return name
 }
@@ -110,8 +111,8 @@ func (c *siteConfig) logName() string {
 	switch {
 	case c.stateIsPostgres():
 		return c.baseURL
-	case c.sets[0].shared().name == "":
-		return c.sets[0].stateName()
+	case c.sets[0].Shared().Name == "":
+		return c.sets[0].StateName()
 	}
 	return "sets"
 }
@@ -119,28 +120,28 @@ func (c *siteConfig) logName() string {
 // checkKind returns an error if the state is a file that another command has created. A
 // set without a name is alone there, so the two would not even see each other's resources.
 // The file of a table may be a host's database, with sets of the host.
-func checkKind(ctx context.Context, s *state.State, config setConfig) error {
-	if _, journals := config.(journaler); journals || s.Shared || config.shared().name != "" {
+func checkKind(ctx context.Context, s *state.State, config origin.Config) error {
+	if _, journals := config.(journaler); journals || s.Shared || config.Shared().Name != "" {
 		return nil
 	}
 	names, err := s.Sets(ctx)
-	if err != nil || slices.Contains(names, config.stateName()) {
+	if err != nil || slices.Contains(names, config.StateName()) {
 		return err
 	}
-	for _, k := range kinds {
-		if other := k.create().stateName(); slices.Contains(names, other) {
-			return settings.Errorf("state %q: it is the state of resourcesync %s, with its %s; give another file with --state", s.Place, k.command, other)
+	for _, k := range origin.Kinds {
+		if other := k.Create().StateName(); slices.Contains(names, other) {
+			return settings.Errorf("state %q: it is the state of resourcesync %s, with its %s; give another file with --state", s.Place, k.Command, other)
 		}
 	}
 	return nil
 }
 
 // openSet opens a stored set.
-func (c *siteConfig) openSet(ctx context.Context, s *state.State, config setConfig) (*sqlstore.Set, error) {
+func (c *siteConfig) openSet(ctx context.Context, s *state.State, config origin.Config) (*sqlstore.Set, error) {
 	if err := checkKind(ctx, s, config); err != nil {
 		return nil, err
 	}
-	set, err := s.Store.Set(ctx, c.setName(config), config.shared().storeOptions())
+	set, err := s.Store.Set(ctx, c.setName(config), config.Shared().StoreOptions())
 	if err != nil {
 		return nil, state.Refuse(s.Place, err)
 	}
@@ -148,11 +149,11 @@ func (c *siteConfig) openSet(ctx context.Context, s *state.State, config setConf
 }
 
 // refuseOrigin returns the error for a set with the resources of another origin.
-func refuseOrigin(s *state.State, c *setSettings, e *scan.OriginError) error {
+func refuseOrigin(s *state.State, c *origin.Common, e *scan.OriginError) error {
 	if e.Origin.Given != "" && e.Origin.Given == e.Recorded.Given {
 		return settings.Errorf("state %q: %q now points to %q, which shares no files with %q, the recorded folder; if that is intended, start once with --moved; otherwise %s",
-			s.Place, e.Origin.Given, e.Origin.Name, e.Recorded.Name, c.apart())
+			s.Place, e.Origin.Given, e.Origin.Name, e.Recorded.Name, c.Apart())
 	}
 	return settings.Errorf("state %q: it has the resources of %s, not those of %s; if they have moved, start once with --moved; otherwise %s",
-		s.Place, e.Recorded.Name, e.Origin.Name, c.apart())
+		s.Place, e.Recorded.Name, e.Origin.Name, c.Apart())
 }

@@ -10,6 +10,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/topic"
@@ -20,7 +21,9 @@ import (
 func (p *daemon) statusNow(ctx context.Context) (any, status.Health, func() ([]byte, error)) {
 	now := p.now.Load()
 	s := now.status(ctx)
-	return s, s.Health, func() ([]byte, error) { return s.Page(now.base.Host, home(now.source), p.harvesters != nil, p.keeps) }
+	return s, s.Health, func() ([]byte, error) {
+		return s.Page(now.base.Host, origin.Home(now.source), p.harvesters != nil, p.keeps)
+	}
 }
 
 func (p *publication) status(ctx context.Context) status.Status {
@@ -35,7 +38,7 @@ func (p *publication) status(ctx context.Context) status.Status {
 		if now.Held != nil {
 			now.Held.Release, now.Held.Hidden = p.release()
 		}
-		if m.name == "" {
+		if m.Name == "" {
 			s.Set = now
 			break
 		}
@@ -152,12 +155,12 @@ func (p *publication) subscription(sub *hub.Subscription, t *topic.TopicStatus) 
 
 // status describes the set.
 func (m *member) status(ctx context.Context) (status.Set, error) {
-	s := status.Set{Name: m.name}
-	if m.name != "" {
-		s.Kind = m.config.shared().kind
+	s := status.Set{Name: m.Name}
+	if m.Name != "" {
+		s.Kind = m.config.Shared().Kind
 	}
-	if m.scanned != nil {
-		if r := m.scanned.Last(); r != nil {
+	if m.Scanned != nil {
+		if r := m.Scanned.Last(); r != nil {
 			s.Scan = &status.Scan{
 				Ended: r.Ended, Seconds: r.Took.Seconds(), Failed: r.Err != nil, Created: r.Created, Updated: r.Updated, Deleted: r.Deleted, Unchanged: r.Unchanged,
 				Skipped: r.Skipped, Unreadable: r.Unreadable,
@@ -173,11 +176,11 @@ func (m *member) status(ctx context.Context) (status.Set, error) {
 	case errors.Is(err, resourcesync.ErrNotReady):
 		err = nil
 	}
-	if kept, err := m.stored.Kept(ctx); err == nil && kept.Held > 0 {
-		s.Held = &status.Held{Files: kept.Held, Since: kept.Since, Until: kept.Until, Confirmed: kept.Confirmed, Unit: m.content.unit, Question: m.config.question()}
+	if kept, err := m.Stored.Kept(ctx); err == nil && kept.Held > 0 {
+		s.Held = &status.Held{Files: kept.Held, Since: kept.Since, Until: kept.Until, Confirmed: kept.Confirmed, Unit: m.content.Unit, Question: m.config.Question()}
 	}
-	if m.content.status != nil {
-		m.content.status(&s)
+	if m.content.Status != nil {
+		m.content.Status(&s)
 	}
 	s.Notes = m.notes()
 	return s, m.named(err)

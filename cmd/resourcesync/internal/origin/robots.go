@@ -1,4 +1,4 @@
-package main
+package origin
 
 import (
 	"errors"
@@ -12,18 +12,18 @@ import (
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
-// robotsPath is reserved if lines are added to robots.txt: its entry would not match the
+// RobotsPath is reserved if lines are added to robots.txt: its entry would not match the
 // served file.
-const robotsPath = "/robots.txt"
+const RobotsPath = "/robots.txt"
 
 // withRobots serves the robots.txt of the folder if it is reserved, so that the Source
 // can add lines to it.
 func (s *folderSet) withRobots(files http.Handler) http.Handler {
-	if s.base.Path != "/" {
+	if s.Base.Path != "/" {
 		return files
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != robotsPath || !s.isReserved(robotsPath) {
+		if r.URL.Path != RobotsPath || !s.isReserved(RobotsPath) {
 			files.ServeHTTP(w, r)
 			return
 		}
@@ -37,7 +37,7 @@ func (s *folderSet) withRobots(files http.Handler) http.Handler {
 		}
 		if err != nil {
 			// Not 404: crawlers would take that for permission to read everything.
-			s.sparse.Log(r.Context(), s.log, slog.LevelError, "robots.txt cannot be read", slog.Any("error", err))
+			s.sparse.Log(r.Context(), s.Log, slog.LevelError, "robots.txt cannot be read", slog.Any("error", err))
 			http.Error(w, "robots.txt cannot be read at the moment.", http.StatusServiceUnavailable)
 			return
 		}
@@ -51,7 +51,7 @@ const robotsFile = "robots.txt" // in a folder whose files have the URLs of the 
 // readRobots returns the robots.txt of the folder, if it is a regular file inside
 // the folder.
 func (s *folderSet) readRobots() ([]byte, error) {
-	root, err := os.OpenRoot(s.folder)
+	root, err := os.OpenRoot(s.Dir)
 	if err != nil {
 		return nil, err
 	}

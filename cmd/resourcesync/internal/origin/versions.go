@@ -1,4 +1,4 @@
-package main
+package origin
 
 import (
 	"errors"
@@ -14,10 +14,10 @@ import (
 
 // openVersions opens the folder for the copies that c asks for. If they are kept as long as
 // Change Lists, these link to them, and the copies are kept until no list has their changes.
-func openVersions(c *folderConfig, m *originSet) (*versions.Store, error) {
-	path := m.state.Place + "-versions"
+func openVersions(c *Folder, m *Set) (*versions.Store, error) {
+	path := m.State.Place + "-versions"
 	if c.versions != "" {
-		published, err := paths.Real(c.folder)
+		published, err := paths.Real(c.Dir)
 		if err == nil {
 			path, err = paths.Real(c.versions)
 		}
@@ -35,9 +35,9 @@ func openVersions(c *folderConfig, m *originSet) (*versions.Store, error) {
 			return nil, settings.Errorf("--versions %q is in the folder that is published; give one elsewhere, as in --versions /var/lib/resourcesync/versions", c.versions)
 		}
 	}
-	keep, retained := c.keep, m.retained
+	keep, retained := c.Keep, m.Retained
 	if keep >= retained {
-		retained += m.window + time.Hour
+		retained += m.Window + time.Hour
 		keep = max(keep, retained)
 	}
 	store, err := versions.Open(path, keep)
@@ -49,8 +49,8 @@ func openVersions(c *folderConfig, m *originSet) (*versions.Store, error) {
 		return nil, settings.Errorf("versions cannot be kept: %w; give another folder with --versions", err)
 	}
 	if !linked {
-		m.log.Warn(fmt.Sprintf("Change Lists have no links to versions, because they outlast them; versions are only in Change Dumps. For links, give --keep-versions %s or more, or a shorter --retain", settings.SpanText(m.retained)),
-			"keep-versions", settings.SpanText(c.keep))
+		m.Log.Warn(fmt.Sprintf("Change Lists have no links to versions, because they outlast them; versions are only in Change Dumps. For links, give --keep-versions %s or more, or a shorter --retain", settings.SpanText(m.Retained)),
+			"keep-versions", settings.SpanText(c.Keep))
 	}
 	return store, nil
 }

@@ -1,4 +1,4 @@
-package main
+package origin
 
 import (
 	"strings"
@@ -9,10 +9,10 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// An aboutConfig describes the Source or a set to people. Only a file can describe a set.
-type aboutConfig struct{ rshttp.About }
+// An About describes the Source or a set to people. Only a file can describe a set.
+type About struct{ rshttp.About }
 
-func (a *aboutConfig) declare(c *settings.Catalog, ofSet bool) {
+func (a *About) Declare(c *settings.Catalog, ofSet bool) {
 	c.Add(
 		settings.Setting{Name: "title", Value: settings.Text(&a.Title), Group: settings.Lists, Key: ofSet,
 			Text: `The name of this Source, such as "Example University Library". HTML pages show it.`},
@@ -23,15 +23,15 @@ func (a *aboutConfig) declare(c *settings.Catalog, ofSet bool) {
 	)
 }
 
-func (a *aboutConfig) check() error {
+func (a *About) Check() error {
 	if field, err := documents.About(a.About).Check(); err != nil {
 		return settings.Fault(strings.ToLower(field), "%w", err)
 	}
 	return nil
 }
 
-// checkURI returns an error for a setting that is neither empty nor a URI.
-func checkURI(name, uri string) error {
+// CheckURI returns an error for a setting that is neither empty nor a URI.
+func CheckURI(name, uri string) error {
 	if uri == "" || rsxml.CheckURI(uri) == nil {
 		return nil
 	}

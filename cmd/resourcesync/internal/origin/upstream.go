@@ -1,4 +1,4 @@
-package main
+package origin
 
 import (
 	"cmp"
@@ -25,18 +25,18 @@ import (
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
-// servesPath implements [pathServer].
-func (c *upstreamConfig) servesPath() bool { return !c.beside }
+// ServesPath implements [pathServer].
+func (c *Upstream) ServesPath() bool { return !c.beside }
 
-func (c *upstreamConfig) question() string {
+func (c *Upstream) Question() string {
 	return fmt.Sprintf("Does the website %s work, and do its sitemaps name all of its pages?", settings.WithoutPassword(c.upstream))
 }
 
-func (c *upstreamConfig) stateName() string { return "pages" }
+func (c *Upstream) StateName() string { return "pages" }
 
-// identity implements [setConfig]. confirm-deletions knows no base URL for the state in a file,
+// Identity implements [Config]. confirm-deletions knows no base URL for the state in a file,
 // which has one website only.
-func (c *upstreamConfig) identity(baseURL string) (scan.Identity, error) {
+func (c *Upstream) Identity(baseURL string) (scan.Identity, error) {
 	if baseURL == "" {
 		return scan.Identity{}, nil
 	}
@@ -44,32 +44,32 @@ func (c *upstreamConfig) identity(baseURL string) (scan.Identity, error) {
 	if err != nil {
 		return scan.Identity{}, settings.Errorf("%w", err)
 	}
-	if c.path != "" {
-		base = base.JoinPath(c.path)
+	if c.Path != "" {
+		base = base.JoinPath(c.Path)
 	}
 	return scan.Identity{Name: base.String()}, nil
 }
 
 // An upstreamSet is a set of the pages of a website.
 type upstreamSet struct {
-	*originSet
-	*upstreamConfig
+	*Set
+	*Upstream
 	pages *sitemap.Site
 }
 
-func (c *upstreamConfig) open(_ context.Context, m *originSet) (*content, error) {
-	s := &upstreamSet{originSet: m, upstreamConfig: c}
+func (c *Upstream) Open(_ context.Context, m *Set) (*Content, error) {
+	s := &upstreamSet{Set: m, Upstream: c}
 	folder, err := copiesFolder(m)
 	if err != nil {
 		return nil, err
 	}
-	var transport http.RoundTripper = c.scanTransport(m.baseURL)
+	var transport http.RoundTripper = c.scanTransport(m.BaseURL)
 	variant := ""
 	if c.htmlLink { // pages are listed with their links
-		capabilityList := m.capabilityList()
+		capabilityList := m.CapabilityList()
 		transport, variant = sidecar.LinkTransport(transport, capabilityList), "html-link "+capabilityList
 	}
-	s.pages, err = sitemap.New(m.baseURL, &sitemap.Options{
+	s.pages, err = sitemap.New(m.BaseURL, &sitemap.Options{
 		Sitemaps:  c.sitemaps,
 		Recent:    c.recent,
 		NoREST:    c.noREST,
@@ -82,39 +82,39 @@ func (c *upstreamConfig) open(_ context.Context, m *originSet) (*content, error)
 		Revisit:   cmp.Or(c.revisit, -1),
 		Folder:    folder,
 		Stranger:  c.stranger,
-		MaxRefuse: c.storeOptions().MaxDelete,
+		MaxRefuse: c.StoreOptions().MaxDelete,
 		Remedy:    "set the address and header of one that it trusts, or none, with --scan-as, or publish the deletions with \"resourcesync confirm-deletions\"; see docs/sidecar.md",
 
 		RespectCacheControl: c.respectCacheControl,
 
-		UserAgent: "resourcesync (+" + m.baseURL + ")",
-		Logger:    m.log,
+		UserAgent: "resourcesync (+" + m.BaseURL + ")",
+		Logger:    m.Log,
 	})
 	if err != nil {
 		return nil, settings.Errorf("%w", err)
 	}
-	content := &content{
-		from:    slog.String("upstream", c.upstream),
-		unit:    "page",
-		origin:  s.pages,
-		changed: s.pages.Changed,
-		set:     rshttp.Set{Coverer: lateCoverer{m}},
-		uploads: !c.beside,
-		status:  func(now *status.Set) { now.Site = new(s.pages.Status()) },
+	content := &Content{
+		From:    slog.String("upstream", c.upstream),
+		Unit:    "page",
+		Origin:  s.pages,
+		Changed: s.pages.Changed,
+		Set:     rshttp.Set{Coverer: lateCoverer{m}},
+		Uploads: !c.beside,
+		Status:  func(now *status.Set) { now.Site = new(s.pages.Status()) },
 	}
 	if !c.beside {
-		content.handler = s.handler
+		content.Handler = s.handler
 	}
 	return content, nil
 }
 
 // A lateCoverer is a set that is scanned only after its content was opened.
-type lateCoverer struct{ *originSet }
+type lateCoverer struct{ *Set }
 
-func (c lateCoverer) Covers(u *url.URL) bool { return c.scanned.Covers(u) }
+func (c lateCoverer) Covers(u *url.URL) bool { return c.Scanned.Covers(u) }
 
 // scanTransport returns the transport of the scanner.
-func (c *upstreamConfig) scanTransport(baseURL string) *http.Transport {
+func (c *Upstream) scanTransport(baseURL string) *http.Transport {
 	t := sidecar.NewTransport(c.upstream, baseURL)
 	if c.scanFrom.IsValid() {
 		from := net.TCPAddrFromAddrPort(netip.AddrPortFrom(c.scanFrom, 0))
@@ -126,14 +126,14 @@ func (c *upstreamConfig) scanTransport(baseURL string) *http.Transport {
 // excludes reports whether a URL of the website must not be listed, because it is excluded
 // or belongs to a document or another set.
 func (s *upstreamSet) excludes(u *url.URL) bool {
-	return s.isReserved(u.Path) || u.Path == s.hub ||
+	return s.isReserved(u.Path) || u.Path == s.Hub ||
 		slices.ContainsFunc(s.exclude, func(pattern *regexp.Regexp) bool { return pattern.MatchString(u.Path) })
 }
 
 func (s *upstreamSet) handler(src *rshttp.Source) (http.Handler, error) {
-	upstream, err := sidecar.NewProxy(s.upstream, s.baseURL, &sidecar.ProxyOptions{
+	upstream, err := sidecar.NewProxy(s.upstream, s.BaseURL, &sidecar.ProxyOptions{
 		TrustedProxies: s.trusted,
-		Logger:         s.log,
+		Logger:         s.Log,
 	})
 	if err != nil {
 		return nil, settings.Errorf("%w", err)
@@ -143,17 +143,17 @@ func (s *upstreamSet) handler(src *rshttp.Source) (http.Handler, error) {
 
 // copiesFolder returns the folder for copies of the website's sitemaps: beside a state
 // in a file, else in the cache folder.
-func copiesFolder(m *originSet) (string, error) {
-	path := m.state.Place
-	if m.state.Shared {
+func copiesFolder(m *Set) (string, error) {
+	path := m.State.Place
+	if m.State.Shared {
 		var err error
-		if path, err = state.SiteFile(m.baseURL); err != nil {
+		if path, err = state.SiteFile(m.BaseURL); err != nil {
 			return "", settings.Errorf("no place for copies of the sitemaps: %w", err)
 		}
 	}
 	path = strings.TrimSuffix(path, filepath.Ext(path))
-	if m.name != "" {
-		path += "-" + m.name
+	if m.Name != "" {
+		path += "-" + m.Name
 	}
 	return path + "-sitemaps", nil
 }

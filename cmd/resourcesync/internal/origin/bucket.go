@@ -1,4 +1,4 @@
-package main
+package origin
 
 import (
 	"cmp"
@@ -15,7 +15,7 @@ import (
 
 // A bucketConfig is the configuration of a set of the objects of a bucket.
 type bucketConfig struct {
-	setSettings
+	Common
 	bucket string
 	at     *bucketurl.Bucket // bucket, parsed
 
@@ -24,7 +24,7 @@ type bucketConfig struct {
 	verifyEvery time.Duration // zero for never
 }
 
-func (b *bucketConfig) declare(c *settings.Catalog) {
+func (b *bucketConfig) Declare(c *settings.Catalog) {
 	c.Add(settings.Setting{Name: "bucket", Argument: true, Need: "the bucket whose objects are to be published", Example: "s3://NAME", Value: settings.Func(func(text string) error {
 		b.bucket = text
 		if at, err := bucketurl.Parse(text); err == nil {
@@ -57,7 +57,7 @@ func (b *bucketConfig) declare(c *settings.Catalog) {
 			thousand objects. A ping finds changes at once.`})
 }
 
-func (c *bucketConfig) check(string) (err error) {
+func (c *bucketConfig) Check(string) (err error) {
 	var f settings.Faults
 	if c.at, err = bucketurl.Parse(c.bucket); err != nil {
 		f.Add(settings.Errorf("%w", err))
@@ -69,17 +69,17 @@ func (c *bucketConfig) check(string) (err error) {
 	return f.Err()
 }
 
-func (c *bucketConfig) question() string {
+func (c *bucketConfig) Question() string {
 	return fmt.Sprintf("Does the bucket %s have all of its objects?", c.at)
 }
 
-func (c *bucketConfig) stateName() string { return "objects" }
+func (c *bucketConfig) StateName() string { return "objects" }
 
-func (c *bucketConfig) identity(string) (scan.Identity, error) {
+func (c *bucketConfig) Identity(string) (scan.Identity, error) {
 	return scan.Identity{Name: "bucket " + c.at.String()}, nil
 }
 
-func (c *bucketConfig) open(ctx context.Context, m *originSet) (*content, error) {
+func (c *bucketConfig) Open(ctx context.Context, m *Set) (*Content, error) {
 	opened, err := c.at.Open(ctx)
 	if err != nil {
 		return nil, settings.Errorf("%w", err)
@@ -90,18 +90,18 @@ func (c *bucketConfig) open(ctx context.Context, m *originSet) (*content, error)
 		Prefix:      c.at.Prefix,
 		Private:     c.private,
 		VerifyEvery: cmp.Or(c.verifyEvery, -1),
-		UserAgent:   "resourcesync (+" + m.baseURL + ")",
-		Logger:      m.log,
+		UserAgent:   "resourcesync (+" + m.BaseURL + ")",
+		Logger:      m.Log,
 	})
 	if err != nil {
 		opened.Close()
 		return nil, settings.Errorf("%w", err)
 	}
-	content := &content{
-		from: slog.String("bucket", c.at.String()), unit: "object",
-		origin: objects,
-		ping:   objects.Ping,
-		close:  opened.Close,
+	content := &Content{
+		From: slog.String("bucket", c.at.String()), Unit: "object",
+		Origin: objects,
+		Ping:   objects.Ping,
+		Close:  opened.Close,
 	}
 	return content, nil
 }

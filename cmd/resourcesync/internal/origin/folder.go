@@ -1,4 +1,4 @@
-package main
+package origin
 
 import (
 	"context"
@@ -29,21 +29,21 @@ import (
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
-// A folderConfig is the configuration of a set of the files of a folder.
-type folderConfig struct {
-	setSettings
-	folder   string
+// A Folder is the configuration of a set of the files of a folder.
+type Folder struct {
+	Common
+	Dir      string
 	hash     string
 	hashes   []string      // hash, split
-	keep     time.Duration // zero for no versions
+	Keep     time.Duration // zero for no versions
 	versions string        // the folder for them; empty for one beside the state
 	dotFiles bool
 	exclude  exclusions
 	browse   bool // pages for folders
 }
 
-func (f *folderConfig) declare(c *settings.Catalog) {
-	c.Add(settings.Setting{Name: "folder", Value: settings.Text(&f.folder), Argument: true, Offer: completion.Folders, Need: "the folder whose files are to be published", Example: "/srv/files"})
+func (f *Folder) Declare(c *settings.Catalog) {
+	c.Add(settings.Setting{Name: "folder", Value: settings.Text(&f.Dir), Argument: true, Offer: completion.Folders, Need: "the folder whose files are to be published", Example: "/srv/files"})
 	c.Add(
 		settings.Setting{Name: "hash", Value: settings.Text(&f.hash), Default: "sha-256", Offer: completion.Values{Words: []string{"sha-256", "md5", "md5,sha-256", "none"}},
 			Text: `The checksums to publish for each file: md5, sha-256, md5,sha-256 or none. With none, the first
@@ -58,7 +58,7 @@ func (f *folderConfig) declare(c *settings.Catalog) {
 		settings.Setting{Name: "browse", Value: settings.Bool(&f.browse), Default: "true", Group: settings.Lists,
 			Text: `Show folders to people: index.html if there is one, and otherwise a page that lists the published
 				files. Disable with --browse=false; folders are then answered 404.`},
-		settings.Setting{Name: "keep-versions", Value: settings.Span(&f.keep), Default: "0", Group: settings.Dumps,
+		settings.Setting{Name: "keep-versions", Value: settings.Span(&f.Keep), Default: "0", Group: settings.Dumps,
 			Text: `How long to keep a copy of each new version of a file, such as 48h or 30d. The versions are
 				offered in a Change Dump, and each has its own URL (Memento), even after the file has been
 				deleted. Change Lists link to them if this is at least as long as --retain and --archive. 0 keeps
@@ -72,18 +72,18 @@ func (f *folderConfig) declare(c *settings.Catalog) {
 			once; scans find the others, for example on network drives. They read changed files only.`})
 }
 
-func (c *folderConfig) check(state string) error {
+func (c *Folder) Check(state string) error {
 	var f settings.Faults
 	var err error
 	if c.hashes, err = splitHashes(c.hash); err != nil {
 		f.Add(err)
 	}
 	f.If(len(c.exclude) > 1 && slices.Contains(c.exclude, noPatterns), "exclude", "none excludes nothing; leave it out, or the patterns")
-	f.If(c.keep < 0, "keep-versions", "give a time such as 48h or 30d, or 0")
-	f.If(c.keep > 0 && !c.dumps, "keep-versions", "is for dumps; leave out --dumps=false")
-	f.If(c.keep > 0 && !slices.Contains(c.hashes, "sha-256"), "keep-versions", "identifies versions by sha-256; give --hash md5,sha-256")
-	f.If(c.keep > 0 && tabledb.IsPostgres(state) && c.versions == "", "keep-versions", "needs a folder, because versions cannot be in a database; give one that all servers of the site share, as in --versions /var/lib/resourcesync/versions")
-	f.If(c.keep == 0 && c.versions != "", "versions", "needs --keep-versions; state for how long to keep them, as in --keep-versions 30d")
+	f.If(c.Keep < 0, "keep-versions", "give a time such as 48h or 30d, or 0")
+	f.If(c.Keep > 0 && !c.Dumps, "keep-versions", "is for dumps; leave out --dumps=false")
+	f.If(c.Keep > 0 && !slices.Contains(c.hashes, "sha-256"), "keep-versions", "identifies versions by sha-256; give --hash md5,sha-256")
+	f.If(c.Keep > 0 && tabledb.IsPostgres(state) && c.versions == "", "keep-versions", "needs a folder, because versions cannot be in a database; give one that all servers of the site share, as in --versions /var/lib/resourcesync/versions")
+	f.If(c.Keep == 0 && c.versions != "", "versions", "needs --keep-versions; state for how long to keep them, as in --keep-versions 30d")
 	return f.Err()
 }
 
@@ -102,12 +102,12 @@ func splitHashes(list string) ([]string, error) {
 	return hashes, nil
 }
 
-// servesPath implements [pathServer].
-func (c *folderConfig) servesPath() bool { return true }
+// ServesPath implements [pathServer].
+func (c *Folder) ServesPath() bool { return true }
 
-// verify implements [verifier].
-func (c *folderConfig) verify() error {
-	info, err := os.Stat(c.folder)
+// Verify implements [verifier].
+func (c *Folder) Verify() error {
+	info, err := os.Stat(c.Dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return settings.Fault("folder", "there is no folder of this name; give one whose files are to be published")
@@ -116,24 +116,24 @@ func (c *folderConfig) verify() error {
 	case !info.IsDir():
 		return settings.Fault("folder", "this is a file; give the folder that it is in")
 	}
-	folder, err := os.Open(c.folder)
+	folder, err := os.Open(c.Dir)
 	if err != nil {
 		return settings.Fault("folder", "%w; let the user of this process read the folder and its files", paths.Reason(err))
 	}
 	return folder.Close()
 }
 
-func (c *folderConfig) question() string {
-	return fmt.Sprintf("Is everything in the folder %s, and is its volume mounted?", c.folder)
+func (c *Folder) Question() string {
+	return fmt.Sprintf("Is everything in the folder %s, and is its volume mounted?", c.Dir)
 }
 
-func (c *folderConfig) stateName() string { return "files" }
+func (c *Folder) StateName() string { return "files" }
 
-// defaultState implements [stateDefaulter].
-func (c *folderConfig) defaultState() (string, error) {
-	published, err := paths.Real(c.folder)
+// DefaultState implements [stateDefaulter].
+func (c *Folder) DefaultState() (string, error) {
+	published, err := paths.Real(c.Dir)
 	if err != nil {
-		return "", settings.Errorf("folder %q: %w", c.folder, paths.Reason(err))
+		return "", settings.Errorf("folder %q: %w", c.Dir, paths.Reason(err))
 	}
 	path, err := state.FolderFile(published)
 	if err != nil {
@@ -142,11 +142,11 @@ func (c *folderConfig) defaultState() (string, error) {
 	return path, nil
 }
 
-// checkState implements [stateChecker]: the state must not be in the folder.
-func (c *folderConfig) checkState(path, given string) error {
-	published, err := paths.Real(c.folder)
+// CheckState implements [stateChecker]: the state must not be in the folder.
+func (c *Folder) CheckState(path, given string) error {
+	published, err := paths.Real(c.Dir)
 	if err != nil {
-		return settings.Errorf("folder %q: %w", c.folder, paths.Reason(err))
+		return settings.Errorf("folder %q: %w", c.Dir, paths.Reason(err))
 	}
 	inside, err := paths.IsInside(path, published)
 	if errors.Is(err, fs.ErrNotExist) { // verify says so
@@ -161,8 +161,8 @@ func (c *folderConfig) checkState(path, given string) error {
 	return nil
 }
 
-func (c *folderConfig) identity(string) (id scan.Identity, err error) {
-	if id.Given, err = filepath.Abs(c.folder); err == nil {
+func (c *Folder) Identity(string) (id scan.Identity, err error) {
+	if id.Given, err = filepath.Abs(c.Dir); err == nil {
 		id.Name, err = filepath.EvalSymlinks(id.Given)
 	}
 	return id, err
@@ -170,17 +170,17 @@ func (c *folderConfig) identity(string) (id scan.Identity, err error) {
 
 // A folderSet is a set of the files of a folder.
 type folderSet struct {
-	*originSet
-	*folderConfig
+	*Set
+	*Folder
 	dir       *dir.Dir
 	excluding exclusions      // in force
 	sparse    sparse.Log      // for lines that clients can cause
 	warned    map[string]bool // reserved paths whose files have been logged
 }
 
-func (c *folderConfig) open(ctx context.Context, m *originSet) (_ *content, err error) {
-	s := &folderSet{originSet: m, folderConfig: c, warned: make(map[string]bool)}
-	if s.excluding, err = c.exclude.of(ctx, m.stored); err != nil {
+func (c *Folder) Open(ctx context.Context, m *Set) (_ *Content, err error) {
+	s := &folderSet{Set: m, Folder: c, warned: make(map[string]bool)}
+	if s.excluding, err = c.exclude.of(ctx, m.Stored); err != nil {
 		return nil, err
 	}
 	o := &dir.Options{
@@ -188,50 +188,50 @@ func (c *folderConfig) open(ctx context.Context, m *originSet) (_ *content, err 
 		DotFiles:        c.dotFiles,
 		ExcludePatterns: s.excluding.patterns(),
 		Exclude:         s.excludes,
-		Logger:          m.log,
+		Logger:          m.Log,
 	}
-	var origin folder
-	if c.keep > 0 {
+	var origin files
+	if c.Keep > 0 {
 		copies, err := openVersions(c, m)
 		if err != nil {
 			return nil, err
 		}
-		f, err := versions.OpenFolder(c.folder, m.baseURL, copies, o)
+		f, err := versions.OpenFolder(c.Dir, m.BaseURL, copies, o)
 		if err != nil {
 			return nil, settings.Errorf("%w", err)
 		}
 		origin, s.dir = f, f.Dir
 	} else {
-		if s.dir, err = dir.Open(c.folder, m.baseURL, o); err != nil {
+		if s.dir, err = dir.Open(c.Dir, m.BaseURL, o); err != nil {
 			return nil, settings.Errorf("%w", err)
 		}
 		origin = s.dir
 	}
-	content := &content{
-		from:    slog.String("folder", c.folder),
-		unit:    "file",
-		origin:  folderOrigin{origin, s},
-		handler: s.handler,
-		close:   s.dir.Close,
+	content := &Content{
+		From:    slog.String("folder", c.Dir),
+		Unit:    "file",
+		Origin:  folderOrigin{origin, s},
+		Handler: s.handler,
+		Close:   s.dir.Close,
 	}
 	if history, ok := origin.(*versions.Folder); ok {
-		content.set.ChangeOpener, content.set.Memento = history, true
+		content.Set.ChangeOpener, content.Set.Memento = history, true
 	}
 	return content, nil
 }
 
 // excludes reports whether documents or other sets have the URLs of a file or folder.
 func (s *folderSet) excludes(key string, isDir bool) bool {
-	path := s.base.Path + key
+	path := s.Base.Path + key
 	if isDir {
 		path += "/"
 	}
-	reserved := s.reserved.Load()
+	reserved := s.Reserved.Load()
 	return reserved != nil && slices.Contains(*reserved, path)
 }
 
-// A folder is a *dir.Dir or a *versions.Folder.
-type folder interface {
+// A files is a *dir.Dir or a *versions.Folder.
+type files interface {
 	scan.Origin
 	scan.Binder
 	scan.Parter
@@ -249,13 +249,13 @@ type folder interface {
 
 // A folderOrigin is a folder whose scans also log files in reserved places.
 type folderOrigin struct {
-	folder
+	files
 	set *folderSet
 }
 
 // Identity implements [scan.Identifier].
 func (o folderOrigin) Identity() scan.Identity {
-	id := o.folder.Identity()
+	id := o.files.Identity()
 	id.Excluded = o.set.excluding.record(id.Excluded)
 	return id
 }
@@ -264,24 +264,24 @@ func (o folderOrigin) Identity() scan.Identity {
 func (o folderOrigin) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource, error] {
 	return func(yield func(resourcesync.Resource, error) bool) {
 		o.set.logReserved()
-		o.folder.Resources(ctx)(yield)
+		o.files.Resources(ctx)(yield)
 	}
 }
 
 // logReserved logs files in reserved places once.
 func (s *folderSet) logReserved() {
-	for _, at := range *s.reserved.Load() {
-		key, below := strings.CutPrefix(at, s.base.Path)
+	for _, at := range *s.Reserved.Load() {
+		key, below := strings.CutPrefix(at, s.Base.Path)
 		if !below || s.warned[at] || at == wellknown.Path && !s.dotFiles {
 			continue
 		}
-		path := filepath.Join(s.folder, filepath.FromSlash(key))
+		path := filepath.Join(s.Dir, filepath.FromSlash(key))
 		if info, err := os.Lstat(path); err == nil && info.IsDir() == strings.HasSuffix(at, "/") {
 			s.warned[at] = true
-			if at == robotsPath {
-				s.log.Info("not listed, because it is served with additional lines for the Resource List or the sitemap", "path", path)
+			if at == RobotsPath {
+				s.Log.Info("not listed, because it is served with additional lines for the Resource List or the sitemap", "path", path)
 			} else {
-				s.log.Warn("not published, because ResourceSync documents have its URL", "path", path)
+				s.Log.Warn("not published, because ResourceSync documents have its URL", "path", path)
 			}
 		}
 	}
@@ -290,7 +290,7 @@ func (s *folderSet) logReserved() {
 func (s *folderSet) handler(src *rshttp.Source) (http.Handler, error) {
 	files := s.dir.Handler(nil)
 	if s.browse {
-		files = browse.Handler(s.dir, browsed{s.stored, s.scanned.View}, &browse.Options{Source: home(src), Logger: s.log})
+		files = browse.Handler(s.dir, browsed{s.Stored, s.Scanned.View}, &browse.Options{Source: Home(src), Logger: s.Log})
 	}
 	return src.Wrap(s.withRobots(files)), nil
 }

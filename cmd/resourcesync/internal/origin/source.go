@@ -1,4 +1,4 @@
-package main
+package origin
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 
 // A sourceConfig is the configuration of a set of the copies of another Source.
 type sourceConfig struct {
-	setSettings
+	Common
 	source string
 	copy   string // the folder of the copies
 	websub bool
@@ -26,7 +26,7 @@ type sourceConfig struct {
 	requests.CopyLimits
 }
 
-func (s *sourceConfig) declare(c *settings.Catalog) {
+func (s *sourceConfig) Declare(c *settings.Catalog) {
 	c.Add(
 		settings.Setting{Name: "source", Value: settings.Text(&s.source), Argument: true, Need: "the URL of the Source to be copied", Example: "https://library.example.org/"},
 		settings.Setting{Name: "copy", Value: settings.Text(&s.copy), Need: "the folder for the copies, which is for nothing else", Example: "/var/lib/resourcesync/library", Offer: completion.Folders,
@@ -51,7 +51,7 @@ func (s *sourceConfig) declare(c *settings.Catalog) {
 			has moved. The Source must list resources of the copy.`})
 }
 
-func (s *sourceConfig) check(string) error {
+func (s *sourceConfig) Check(string) error {
 	var f settings.Faults
 	u, err := url.Parse(s.source)
 	f.If(err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https", "source", "give the URL of a Source, such as https://library.example.org/")
@@ -62,44 +62,44 @@ func (s *sourceConfig) check(string) error {
 	return f.Err()
 }
 
-// servesPath implements [pathServer].
-func (s *sourceConfig) servesPath() bool { return true }
+// ServesPath implements [pathServer].
+func (s *sourceConfig) ServesPath() bool { return true }
 
-func (s *sourceConfig) question() string {
+func (s *sourceConfig) Question() string {
 	return fmt.Sprintf("Does the Source %s list all of its resources?", settings.WithoutPassword(s.source))
 }
 
-func (s *sourceConfig) stateName() string { return "copies" }
+func (s *sourceConfig) StateName() string { return "copies" }
 
-func (s *sourceConfig) identity(string) (scan.Identity, error) {
+func (s *sourceConfig) Identity(string) (scan.Identity, error) {
 	return scan.Identity{Name: "the Source " + s.source}, nil
 }
 
-func (s *sourceConfig) open(_ context.Context, m *originSet) (*content, error) {
+func (s *sourceConfig) Open(_ context.Context, m *Set) (*Content, error) {
 	var callback *destination.Callback
 	if s.websub {
-		callback = m.callback
+		callback = m.Callback
 	}
-	origin, err := replica.New(s.source, m.baseURL, s.copy, &replica.Options{
-		Every:    s.rescan,
+	origin, err := replica.New(s.source, m.BaseURL, s.copy, &replica.Options{
+		Every:    s.Rescan,
 		Callback: callback,
 		Exclude:  m.isReserved,
 		Destination: destination.Options{
 			Allow: s.Addresses, Rate: s.Rate, Concurrency: s.Concurrency, IgnoreRobots: s.IgnoreRobots,
 			MaxResource: s.MaxResource, MaxBytes: s.MaxSize, MaxState: s.MaxState,
-			Moved: s.moved, UserAgent: "resourcesync (+" + m.baseURL + ")", Logger: m.log,
+			Moved: s.Moved, UserAgent: "resourcesync (+" + m.BaseURL + ")", Logger: m.Log,
 		},
 	})
 	if err != nil {
 		return nil, settings.Errorf("%w", err)
 	}
-	return &content{
-		from:    slog.String("source", s.source),
-		unit:    "resource",
-		origin:  origin,
-		changed: origin.Changed,
-		handler: func(src *rshttp.Source) (http.Handler, error) { return src.Wrap(origin), nil },
-		disk:    s.copy,
-		close:   origin.Close,
+	return &Content{
+		From:    slog.String("source", s.source),
+		Unit:    "resource",
+		Origin:  origin,
+		Changed: origin.Changed,
+		Handler: func(src *rshttp.Source) (http.Handler, error) { return src.Wrap(origin), nil },
+		Disk:    s.copy,
+		Close:   origin.Close,
 	}, nil
 }

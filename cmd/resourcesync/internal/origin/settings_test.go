@@ -1,4 +1,4 @@
-package main
+package origin
 
 import (
 	"cmp"
@@ -31,20 +31,20 @@ func TestStranger(t *testing.T) {
 
 // TestFolderSettings: the settings of a folder arrive in its configuration.
 func TestFolderSettings(t *testing.T) {
-	f, c := new(folderConfig), new(settings.Catalog)
-	f.shared().declare(c)
-	f.declare(c)
+	f, c := new(Folder), new(settings.Catalog)
+	f.Shared().Declare(c)
+	f.Declare(c)
 	given, _, err := c.Parse([]string{"folder", "--hash", "md5,sha-256", "--rescan", "1h30m", "--max-delete", "12.5%", "--max-delete-hold", "0", "--dumps", "--keep-versions", "30d",
 		"--versions", "v", "--set-described-by", "urn:set", "--dot-files", "--exclude", "*.bak", "--exclude", "litter"})
 	if err == nil {
-		err = cmp.Or(c.Apply(given), f.shared().check(), f.check(""))
+		err = cmp.Or(c.Apply(given), f.Shared().Check(), f.Check(""))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &folderConfig{
-		setSettings: setSettings{rescan: 90 * time.Minute, maxDelete: 0.125, dumps: true, aboutSet: "urn:set"},
-		folder:      "folder", hash: "md5,sha-256", hashes: []string{"md5", "sha-256"}, keep: 30 * settings.Day, versions: "v", dotFiles: true, exclude: exclusions{"*.bak", "litter"}, browse: true,
+	want := &Folder{
+		Common: Common{Rescan: 90 * time.Minute, MaxDelete: 0.125, Dumps: true, DescribedBy: "urn:set"},
+		Dir:    "folder", hash: "md5,sha-256", hashes: []string{"md5", "sha-256"}, Keep: 30 * settings.Day, versions: "v", dotFiles: true, exclude: exclusions{"*.bak", "litter"}, browse: true,
 	}
 	if !reflect.DeepEqual(f, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", f, want)

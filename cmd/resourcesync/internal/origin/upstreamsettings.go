@@ -1,4 +1,4 @@
-package main
+package origin
 
 import (
 	"errors"
@@ -17,9 +17,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
-// An upstreamConfig is the configuration of a set of the pages of a website.
-type upstreamConfig struct {
-	setSettings
+// An Upstream is the configuration of a set of the pages of a website.
+type Upstream struct {
+	Common
 	upstream string
 	beside   bool
 	htmlLink bool
@@ -38,7 +38,7 @@ type upstreamConfig struct {
 	respectCacheControl bool
 }
 
-func (u *upstreamConfig) declare(c *settings.Catalog) {
+func (u *Upstream) Declare(c *settings.Catalog) {
 	c.Add(
 		settings.Setting{Name: "upstream", Value: settings.Text(&u.upstream), Show: settings.WithoutPassword, Need: "the address of the web server", Example: "http://127.0.0.1:8000",
 			Text: `The web server of the website, such as http://127.0.0.1:8000. The scheme may also be https, or h2c
@@ -90,7 +90,7 @@ func (u *upstreamConfig) declare(c *settings.Catalog) {
 			are new or have a newer lastmod. A write through the proxy, or a ping, starts a scan at once.`})
 }
 
-func (c *upstreamConfig) addExclude(text string) error {
+func (c *Upstream) addExclude(text string) error {
 	if !strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "*") {
 		return errors.New("give a path, such as /private/*")
 	}
@@ -99,7 +99,7 @@ func (c *upstreamConfig) addExclude(text string) error {
 	return nil
 }
 
-func (c *upstreamConfig) addRecent(text string) error {
+func (c *Upstream) addRecent(text string) error {
 	if text == "none" {
 		c.noREST = true
 	} else {
@@ -108,7 +108,7 @@ func (c *upstreamConfig) addRecent(text string) error {
 	return nil
 }
 
-func (c *upstreamConfig) addTrusted(text string) error {
+func (c *Upstream) addTrusted(text string) error {
 	if text == "none" {
 		c.distrust = true
 		return nil
@@ -116,14 +116,14 @@ func (c *upstreamConfig) addTrusted(text string) error {
 	return settings.Prefixes(&c.trusted).Set(text)
 }
 
-func (c *upstreamConfig) setScanFrom(text string) (err error) {
+func (c *Upstream) setScanFrom(text string) (err error) {
 	if c.scanFrom, err = netip.ParseAddr(text); err != nil {
 		err = errors.New("give an address of this computer, such as 10.1.2.3")
 	}
 	return err
 }
 
-func (c *upstreamConfig) setStranger(text string) (err error) {
+func (c *Upstream) setStranger(text string) (err error) {
 	c.stranger, err = parseStranger(text)
 	return err
 }
@@ -157,7 +157,7 @@ var ownHeaders = []string{
 
 var thisComputer = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 
-func (c *upstreamConfig) check(string) error {
+func (c *Upstream) Check(string) error {
 	if len(c.trusted) == 0 && !c.distrust {
 		c.trusted = thisComputer
 	}

@@ -1,4 +1,4 @@
-package main
+package origin
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 
 // An oaiConfig is the configuration of a set of the records of an OAI-PMH repository.
 type oaiConfig struct {
-	setSettings
+	Common
 	url       string
 	oaiSet    string
 	format    string // the metadata prefix
@@ -30,7 +30,7 @@ type oaiConfig struct {
 	rate      float64
 }
 
-func (o *oaiConfig) declare(c *settings.Catalog) {
+func (o *oaiConfig) Declare(c *settings.Catalog) {
 	c.Add(settings.Setting{Name: "url", Value: settings.Text(&o.url), Argument: true, Need: "the address of the repository's OAI-PMH interface", Example: "https://repo.example.org/oai"})
 	c.Add(
 		settings.Setting{Name: "metadata-prefix", Value: settings.Text(&o.format), Default: "oai_dc",
@@ -65,11 +65,11 @@ func (o *oaiConfig) declare(c *settings.Catalog) {
 	c.Change(settings.Setting{Name: "dumps", Default: "false", Text: "Not available: the pages of the repository are elsewhere."})
 }
 
-func (c *oaiConfig) check(string) error {
+func (c *oaiConfig) Check(string) error {
 	var f settings.Faults
 	u, err := url.Parse(c.url)
 	f.If(err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https", "url", "give the address of the repository's OAI-PMH interface, such as https://repo.example.org/oai")
-	f.If(c.dumps, "dumps", "the pages of the repository are not here; leave it out")
+	f.If(c.Dumps, "dumps", "the pages of the repository are not here; leave it out")
 	f.If(c.format == "", "metadata-prefix", "give a format of the repository, such as oai_dc")
 	f.If(c.overlap < 0, "overlap", "give a time such as 1h, or 0")
 	f.If(c.fullEvery < 0, "full-every", "give a time such as 7d, or 0 for the default")
@@ -92,18 +92,18 @@ func (c *oaiConfig) check(string) error {
 func (c *oaiConfig) options(userAgent string, log *slog.Logger) *oaipmh.Options {
 	return &oaipmh.Options{
 		MetadataPrefix: c.format, Set: c.oaiSet, URI: c.uri, URIPrefix: c.uriPrefix, DescribedBy: c.describe,
-		Overlap: max(c.overlap, 1), FullEvery: c.fullEvery, Every: c.rescan,
+		Overlap: max(c.overlap, 1), FullEvery: c.fullEvery, Every: c.Rescan,
 		MaxState: c.maxState, Rate: requests.Unlimited(c.rate), UserAgent: userAgent, Logger: log,
 	}
 }
 
-func (c *oaiConfig) question() string {
+func (c *oaiConfig) Question() string {
 	return fmt.Sprintf("Does the OAI-PMH repository %s list all of its records?", settings.WithoutPassword(c.url))
 }
 
-func (c *oaiConfig) stateName() string { return "records" }
+func (c *oaiConfig) StateName() string { return "records" }
 
-func (c *oaiConfig) identity(string) (scan.Identity, error) {
+func (c *oaiConfig) Identity(string) (scan.Identity, error) {
 	source := "the records of " + c.url
 	if c.oaiSet != "" {
 		source += " in the set " + c.oaiSet
@@ -111,8 +111,8 @@ func (c *oaiConfig) identity(string) (scan.Identity, error) {
 	return scan.Identity{Name: source}, nil
 }
 
-func (c *oaiConfig) open(_ context.Context, m *originSet) (*content, error) {
-	repository, err := oaipmh.New(c.url, c.options("resourcesync (+"+m.baseURL+")", m.log))
+func (c *oaiConfig) Open(_ context.Context, m *Set) (*Content, error) {
+	repository, err := oaipmh.New(c.url, c.options("resourcesync (+"+m.BaseURL+")", m.Log))
 	if err != nil {
 		return nil, settings.Errorf("%w", err)
 	}
@@ -120,11 +120,11 @@ func (c *oaiConfig) open(_ context.Context, m *originSet) (*content, error) {
 	if c.oaiSet != "" {
 		from += " set " + c.oaiSet
 	}
-	return &content{
-		from:    slog.String("repository", from),
-		unit:    "record",
-		origin:  repository,
-		changed: repository.Changed,
-		status:  func(now *status.Set) { now.Repository = new(repository.Status()) },
+	return &Content{
+		From:    slog.String("repository", from),
+		Unit:    "record",
+		Origin:  repository,
+		Changed: repository.Changed,
+		Status:  func(now *status.Set) { now.Repository = new(repository.Status()) },
 	}, nil
 }

@@ -1,4 +1,4 @@
-package main
+package origin
 
 import (
 	"cmp"
@@ -25,12 +25,12 @@ import (
 
 // A tableConfig is the configuration of a set of the rows of a table.
 type tableConfig struct {
-	setSettings
+	Common
 	tabledb.Settings
 	witness string // the file of a journal's witness; "" for none
 }
 
-func (t *tableConfig) declare(c *settings.Catalog) {
+func (t *tableConfig) Declare(c *settings.Catalog) {
 	t.Settings.Declare(c)
 	c.Add(settings.Setting{Name: "witness", Value: settings.Text(&t.witness), Group: settings.State, Offer: completion.Files,
 		Text: `A file outside of the database with the time of the newest published change. By it, a database
@@ -49,21 +49,21 @@ func (t *tableConfig) declare(c *settings.Catalog) {
 			and without comparisons. With such triggers, another database is an error.`})
 }
 
-func (c *tableConfig) check(string) error {
+func (c *tableConfig) Check(string) error {
 	var f settings.Faults
 	f.Add(c.Settings.Check())
-	f.If(c.dumps, "dumps", "a table has no content to send in packages; leave it out")
+	f.If(c.Dumps, "dumps", "a table has no content to send in packages; leave it out")
 	c.Set = cmp.Or(c.Set, c.Table.Name)
 	return f.Err()
 }
 
-func (c *tableConfig) question() string {
+func (c *tableConfig) Question() string {
 	return fmt.Sprintf("Does the table %s have all of its rows?", c.Table)
 }
 
-func (c *tableConfig) stateName() string { return "rows" }
+func (c *tableConfig) StateName() string { return "rows" }
 
-func (c *tableConfig) identity(string) (scan.Identity, error) {
+func (c *tableConfig) Identity(string) (scan.Identity, error) {
 	return scan.Identity{Name: c.place()}, nil
 }
 
@@ -76,8 +76,8 @@ func (c *tableConfig) place() string {
 	return "table " + name + " of " + tabledb.PlaceOf(c.DB)
 }
 
-// defaultState implements [stateDefaulter].
-func (c *tableConfig) defaultState() (string, error) {
+// DefaultState implements [stateDefaulter].
+func (c *tableConfig) DefaultState() (string, error) {
 	if !tabledb.IsPostgres(c.DB) && !tabledb.IsMySQL(c.DB) {
 		if _, err := paths.Real(c.DB); err != nil {
 			return "", settings.Errorf("--db %q: %w", c.DB, paths.Reason(err))
@@ -92,15 +92,15 @@ func (c *tableConfig) defaultState() (string, error) {
 
 // A tableSet is a set of the rows of a table.
 type tableSet struct {
-	*originSet
+	*Set
 	*tableConfig
 	db      *tabledb.DB
 	listing *sqltable.Listing
 }
 
-func (c *tableConfig) open(ctx context.Context, m *originSet) (_ *content, err error) {
-	s := &tableSet{originSet: m, tableConfig: c}
-	if s.db, err = tabledb.Open(ctx, c.DB, tabledb.SameFile(c.DB, s.state.Place)); err != nil {
+func (c *tableConfig) Open(ctx context.Context, m *Set) (_ *Content, err error) {
+	s := &tableSet{Set: m, tableConfig: c}
+	if s.db, err = tabledb.Open(ctx, c.DB, tabledb.SameFile(c.DB, s.State.Place)); err != nil {
 		return nil, settings.Errorf("%w", exit.OfDatabase(err))
 	}
 	content, err := s.open(ctx)
@@ -108,9 +108,9 @@ func (c *tableConfig) open(ctx context.Context, m *originSet) (_ *content, err e
 		s.db.Close()
 		return nil, tabledb.Refuse("table", err)
 	}
-	content.from, content.unit = slog.String("table", c.place()), "row"
-	release := content.close // of the journal, if there is one
-	content.close = func() error {
+	content.From, content.Unit = slog.String("table", c.place()), "row"
+	release := content.Close // of the journal, if there is one
+	content.Close = func() error {
 		var err error
 		if release != nil {
 			err = release()
@@ -120,7 +120,7 @@ func (c *tableConfig) open(ctx context.Context, m *originSet) (_ *content, err e
 	return content, nil
 }
 
-func (s *tableSet) open(ctx context.Context) (*content, error) {
+func (s *tableSet) open(ctx context.Context) (*Content, error) {
 	shares, err := s.sharesState(ctx)
 	if err != nil {
 		return nil, err
@@ -131,30 +131,30 @@ func (s *tableSet) open(ctx context.Context) (*content, error) {
 			return nil, err
 		}
 		if journalled != nil {
-			s.log.Info("changes are journalled by triggers", "journal", s.tableConfig.Set)
-			return &content{
-				set:    rshttp.Set{Provider: journalled},
-				status: statusOfJournal(journalled),
-				health: healthOfJournal(journalled),
-				notes:  notesOfJournal(journalled),
-				close:  journalled.Close,
+			s.Log.Info("changes are journalled by triggers", "journal", s.tableConfig.Set)
+			return &Content{
+				Set:    rshttp.Set{Provider: journalled},
+				Status: statusOfJournal(journalled),
+				Health: healthOfJournal(journalled),
+				Notes:  notesOfJournal(journalled),
+				Close:  journalled.Close,
 			}, nil
 		}
 	}
 	if shares {
-		if err := s.stored.TakeOver(ctx, s.tableConfig.Set); err != nil {
+		if err := s.Stored.TakeOver(ctx, s.tableConfig.Set); err != nil {
 			return nil, err
 		}
 	}
-	if s.listing, err = s.db.List(ctx, s.Table, &sqltable.ListingOptions{Triggers: s.tableConfig.Set, Name: s.place(), Logger: s.log}); err != nil {
+	if s.listing, err = s.db.List(ctx, s.Table, &sqltable.ListingOptions{Triggers: s.tableConfig.Set, Name: s.place(), Logger: s.Log}); err != nil {
 		return nil, err
 	}
-	return &content{origin: s.listing, notes: s.notes}, nil
+	return &Content{Origin: s.listing, Notes: s.notes}, nil
 }
 
 // sharesState reports whether the state is in the database of the table.
 func (s *tableSet) sharesState(ctx context.Context) (bool, error) {
-	state := s.state
+	state := s.State
 	switch {
 	case s.db.Postgres != nil && state.Database != "":
 		database, err := tabledb.Identify(ctx, s.db.Postgres)
@@ -187,9 +187,9 @@ func (s *tableSet) journalled(ctx context.Context, shares bool) (*sqltable.Journ
 	if err != nil {
 		return nil, err
 	}
-	limits := s.tableConfig.storeOptions()
-	return p.Journal(ctx, s.state.Store, s.tableConfig.Set, &sqltable.JournalOptions{
-		Logger: s.log, Witness: s.witness, MaxDelete: limits.MaxDelete, MaxDeleteHold: limits.MaxDeleteHold,
+	limits := s.tableConfig.StoreOptions()
+	return p.Journal(ctx, s.State.Store, s.tableConfig.Set, &sqltable.JournalOptions{
+		Logger: s.Log, Witness: s.witness, MaxDelete: limits.MaxDelete, MaxDeleteHold: limits.MaxDeleteHold,
 	})
 }
 
@@ -271,8 +271,8 @@ func healthOfJournal(j *sqltable.Journalled) func() error {
 	}
 }
 
-// confirmJournal implements [journaler].
-func (c *tableConfig) confirmJournal(ctx context.Context, st *state.State) (int64, error) {
+// ConfirmJournal implements [journaler].
+func (c *tableConfig) ConfirmJournal(ctx context.Context, st *state.State) (int64, error) {
 	journals, err := st.Store.Journals(ctx)
 	if err != nil || !slices.Contains(journals, c.Set) {
 		return 0, err

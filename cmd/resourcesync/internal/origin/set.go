@@ -1,4 +1,4 @@
-package main
+package origin
 
 import (
 	"cmp"
@@ -9,32 +9,32 @@ import (
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
-// setSettings are the settings that sets of all kinds have.
-type setSettings struct {
-	kind string
-	name string // the folder of the set's documents; "" if the set is alone
-	path string // of the site's URLs that the set serves, below the base URL; "" or with a slash at the end
+// Common are the settings that sets of all kinds have.
+type Common struct {
+	Kind string
+	Name string // the folder of the set's documents; "" if the set is alone
+	Path string // of the site's URLs that the set serves, below the base URL; "" or with a slash at the end
 
-	rescan    time.Duration // the longest interval between complete scans
-	maxDelete float64
-	hold      time.Duration // of deletions; zero for until they are confirmed
-	moved     bool          // the state is of this origin when it was elsewhere
-	dumps     bool
-	about     aboutConfig
-	aboutSet  string            // the URI of a description of the set
-	publish   string            // the bucket that keeps the documents; "" for none
-	publishAt *bucketurl.Bucket // publish, parsed
-	pingToken string            // "" for no pings
+	Rescan      time.Duration // the longest interval between complete scans
+	MaxDelete   float64
+	hold        time.Duration // of deletions; zero for until they are confirmed
+	Moved       bool          // the state is of this origin when it was elsewhere
+	Dumps       bool
+	About       About
+	DescribedBy string            // the URI of a description of the set
+	Publish     string            // the bucket that keeps the documents; "" for none
+	PublishAt   *bucketurl.Bucket // publish, parsed
+	PingToken   string            // "" for no pings
 }
 
-func (s *setSettings) shared() *setSettings { return s }
+func (s *Common) Shared() *Common { return s }
 
-func (s *setSettings) declare(c *settings.Catalog) {
+func (s *Common) Declare(c *settings.Catalog) {
 	c.Add(
-		settings.Setting{Name: "rescan", Value: settings.Span(&s.rescan), Default: "5m",
+		settings.Setting{Name: "rescan", Value: settings.Span(&s.Rescan), Default: "5m",
 			Text: `The interval between scans of a whole set, such as 30s, 5m or 1h. Without this setting, it is 10m
 			for sets of the kind oai.`},
-		settings.Setting{Name: "max-delete", Value: settings.Percent(&s.maxDelete), Default: "25%", Group: settings.Limits,
+		settings.Setting{Name: "max-delete", Value: settings.Percent(&s.MaxDelete), Default: "25%", Group: settings.Limits,
 			Text: `The share of the resources of a set that may disappear before deletions are held, because an
 			unmounted volume or a failing website looks the same. Held deletions are published after
 			"resourcesync confirm-deletions" or --max-delete-hold; new and changed resources are still
@@ -43,58 +43,58 @@ func (s *setSettings) declare(c *settings.Catalog) {
 		settings.Setting{Name: "max-delete-hold", Value: settings.Span(&s.hold), Default: "1h", Group: settings.Limits,
 			Text: `How long deletions are held. They are published if no resource has come back in that time, and few
 			more have disappeared. 0 holds them until they are confirmed.`},
-		settings.Setting{Name: "moved", Value: settings.Bool(&s.moved), Group: settings.State,
+		settings.Setting{Name: "moved", Value: settings.Bool(&s.Moved), Group: settings.State,
 			Text: `Accept the state although the origin of a set is another than before. Give it once, after a folder
 			or website has moved. Without it, the state of another origin is refused, because all of its
 			resources would be published as deleted. A state in PostgreSQL records no folders, because each
 			server may have them elsewhere.`},
-		settings.Setting{Name: "dumps", Value: settings.Bool(&s.dumps), Default: "true",
+		settings.Setting{Name: "dumps", Value: settings.Bool(&s.Dumps), Default: "true",
 			Text: `Offer the resources of each set in ZIP packages, too, which are made while they are sent. A
 			copy of all resources then takes far fewer requests. Without this setting, only sets of the kind
 			folder offer them. Sets of the kinds oai and table never can. Disable with --dumps=false.`},
-		settings.Setting{Name: "set-described-by", Value: settings.Text(&s.aboutSet), Group: settings.Lists,
+		settings.Setting{Name: "set-described-by", Value: settings.Text(&s.DescribedBy), Group: settings.Lists,
 			Text: "The URL of a document about the resources of a set and their metadata."},
-		settings.Setting{Name: "publish", Value: settings.Text(&s.publish), Without: "none", Group: settings.Lists, Show: settings.WithoutPassword,
+		settings.Setting{Name: "publish", Value: settings.Text(&s.Publish), Without: "none", Group: settings.Lists, Show: settings.WithoutPassword,
 			Text: `A bucket in which to keep the documents of a set as well, as s3://NAME/PREFIX, gs://NAME or
 				azblob://NAME, so that the store or a CDN answers readers. Its prefix is the root of the site.
 				This program sends the notifications. There are no dumps in the bucket.`},
 	)
-	c.AddSecret(settings.Setting{Name: "ping-token", Value: settings.Text(&s.pingToken), Group: settings.Push, Show: settings.Mask,
+	c.AddSecret(settings.Setting{Name: "ping-token", Value: settings.Text(&s.PingToken), Group: settings.Push, Show: settings.Mask,
 		Text: `The token with which plug-ins and cron jobs report changes, by a POST to "ping" below the prefix.
 			Other users of this computer can see command lines: use --ping-token-file or the environment
 			variable RESOURCESYNC_PING_TOKEN.`})
 }
 
-// check returns an error for wrong settings that all kinds have.
-func (s *setSettings) check() error {
+// Check returns an error for wrong settings that all kinds have.
+func (s *Common) Check() error {
 	var f settings.Faults
-	f.If(s.rescan < time.Second, "rescan", "give a second or more, such as 30s, 5m or 1h")
+	f.If(s.Rescan < time.Second, "rescan", "give a second or more, such as 30s, 5m or 1h")
 	f.If(s.hold < 0, "max-delete-hold", "give a time such as 30m or 1h, or 0 for no end")
-	f.Add(checkURI("set-described-by", s.aboutSet), s.about.check())
-	if s.publish != "" {
-		at, err := bucketurl.Parse(s.publish)
+	f.Add(CheckURI("set-described-by", s.DescribedBy), s.About.Check())
+	if s.Publish != "" {
+		at, err := bucketurl.Parse(s.Publish)
 		if err != nil {
 			f.Add(settings.Fault("publish", "%w", err))
 		}
-		s.publishAt = at
+		s.PublishAt = at
 	}
 	return f.Err()
 }
 
-// apart says how to give a refused set another state.
-func (s *setSettings) apart() string {
-	if s.name != "" {
+// Apart says how to give a refused set another state.
+func (s *Common) Apart() string {
+	if s.Name != "" {
 		return "give the set another name"
 	}
 	return "give another file with --state"
 }
 
-// storeOptions keep a new set closed until all resources have been seen. In these
+// StoreOptions keep a new set closed until all resources have been seen. In these
 // options, zero is the default, and a negative value means zero on the command line.
-func (s *setSettings) storeOptions() *scan.SetOptions {
+func (s *Common) StoreOptions() *scan.SetOptions {
 	return &scan.SetOptions{
 		AwaitScan:     true,
-		MaxDelete:     cmp.Or(s.maxDelete, -1),
+		MaxDelete:     cmp.Or(s.MaxDelete, -1),
 		MaxDeleteHold: cmp.Or(s.hold, -1),
 	}
 }
