@@ -18,7 +18,7 @@ func begun(t *testing.T, folder, state, baseURL string) (ready bool, recorded st
 	c, err := parseServe([]string{folder, "--state", state, "--base-url", baseURL})
 	must(t, err)
 	log := slog.New(slog.DiscardHandler)
-	st, err := c.openState(t.Context(), log)
+	st, err := c.OpenState(t.Context(), log)
 	must(t, err)
 	defer st.Close()
 	p := open(t, c, st, terminal.New(nil))

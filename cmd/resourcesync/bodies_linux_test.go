@@ -14,6 +14,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/site"
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
@@ -109,7 +110,7 @@ func TestD18_Descriptors(t *testing.T) {
 	p := startProcess(t, folder, "--hub", "own")
 	p.stdout.await("Ready")
 	capabilities := p.capabilities()
-	hub := "/" + ownHub
+	hub := "/" + site.HubPath
 	p.limitFiles(500)
 	var held []net.Conn
 	for i := range 600 {

@@ -31,8 +31,8 @@ func build(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	screen := terminal.New(stderr)
-	log := terminal.NewLogger(screen, c.site.logFormat)
-	st, err := c.site.openState(ctx, log)
+	log := terminal.NewLogger(screen, c.site.LogFormat)
+	st, err := c.site.OpenState(ctx, log)
 	if err != nil {
 		return err
 	}
@@ -125,9 +125,9 @@ func (c *buildConfig) source(m *member) (*static.Source, error) {
 		Name: set.Name, Provider: set.Provider, Stater: set.Stater, Cutter: set.Cutter, Changer: set.Changer,
 		Opener: set.Opener, ChangeOpener: set.ChangeOpener, DescribedBy: set.DescribedBy,
 	}}, &static.SourceOptions{
-		DescribedBy:   c.site.aboutURI,
-		Division:      static.Division(c.site.division()),
-		PlainSitemaps: c.site.sitemap,
+		DescribedBy:   c.site.DescribedBy,
+		Division:      static.Division(c.site.Division()),
+		PlainSitemaps: c.site.Sitemap,
 		RenderTimeout: time.Hour, // nobody waits
 		Logger:        m.Log,
 	})
@@ -140,7 +140,7 @@ func (c *buildConfig) reserved(m *member, src *static.Source) ([]string, error) 
 	for _, name := range static.OwnFiles() { // beside the documents
 		taken = append(taken, m.Documents.Path+name)
 	}
-	if c.site.prefix != "/" {
+	if c.site.Prefix != "/" {
 		taken = append(taken, m.Documents.Path)
 	} else {
 		for _, path := range src.Paths() {
@@ -203,7 +203,7 @@ func (c *buildConfig) announce(stdout io.Writer, src *static.Source) {
 	for _, uri := range src.Sitemaps() {
 		add("robots.txt", "Sitemap: "+uri)
 	}
-	add("Harvest", "resourcesync mirror "+settings.ShellWord(c.site.baseURL)+" copy")
+	add("Harvest", "resourcesync mirror "+settings.ShellWord(c.site.BaseURL)+" copy")
 	fmt.Fprintln(s)
 	s.WriteTable(&next)
 }

@@ -10,12 +10,13 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/site"
 	"github.com/resourcesync-go/resourcesync/internal/paths"
 )
 
 // A buildConfig is the command line of build.
 type buildConfig struct {
-	site   *siteConfig
+	site   *site.Config
 	folder *origin.Folder
 
 	out       string
@@ -34,9 +35,9 @@ var sharedWithServe = []string{
 
 func newBuild() (*buildConfig, *settings.Catalog) {
 	b := &buildConfig{folder: &origin.Folder{Common: origin.Common{Kind: "folder"}}}
-	b.site = newSite(b.folder)
+	b.site = site.New(b.folder)
 	c := new(settings.Catalog)
-	c.Take(b.site.catalog, "folder")
+	c.Take(b.site.Catalog, "folder")
 	c.Add(
 		settings.Setting{Name: "out", Value: settings.Text(&b.out), Need: "the folder or bucket for the documents", Example: "/var/www/html", Offer: completion.Folders,
 			Text: `The folder for the documents: the root of the site. It is created if it does not exist, but not
@@ -54,7 +55,7 @@ func newBuild() (*buildConfig, *settings.Catalog) {
 		settings.Setting{Name: "json", Value: settings.Bool(&b.json),
 			Text: "Print the result as JSON, with the names of all files that were written or removed."},
 	)
-	c.Take(b.site.catalog, sharedWithServe...)
+	c.Take(b.site.Catalog, sharedWithServe...)
 	c.Change(settings.Setting{Name: "dumps", Default: "false",
 		Text: `Write Resource Dumps as well: ZIP packages with the files. They take as much disk space as DIR,
 			and twice as much while an older dump stays for --grace.`})
@@ -92,7 +93,7 @@ func parseBuild(args []string) (*buildConfig, error) {
 		b.bucket = at
 		f.If(b.gzip && at != nil && at.Decompresses(), "gzip", "is not for gs://, because Google Cloud Storage decompresses such objects for some clients; leave it out")
 	}
-	f.Add(b.site.check())
+	f.Add(b.site.Check())
 	return b, c.Locate(f.Err())
 }
 

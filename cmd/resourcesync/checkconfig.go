@@ -21,7 +21,7 @@ func checkConfigFile(_ context.Context, args []string, stdout, stderr io.Writer)
 	}
 	c, err := r.load()
 	if err == nil {
-		err = c.checkHere()
+		err = c.CheckHere()
 	}
 	if faults, ok := errors.AsType[settings.Faults](err); ok && !exit.Passes(err) {
 		for _, fault := range faults {
@@ -35,7 +35,7 @@ func checkConfigFile(_ context.Context, args []string, stdout, stderr io.Writer)
 	for _, name := range settings.UnknownVariables(knownVariables()) {
 		fmt.Fprintf(stderr, "resourcesync: the environment variable %s matches no flag\n", name)
 	}
-	_, err = fmt.Fprintf(stdout, "%s# OK\n", c.effective())
+	_, err = fmt.Fprintf(stdout, "%s# OK\n", c.Effective())
 	return err
 }
 

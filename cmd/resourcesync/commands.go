@@ -8,6 +8,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/mirror"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/site"
 )
 
 // A command is a possible first argument. Its help begins with help/NAME.txt,
@@ -38,7 +39,7 @@ func commands() []command {
 	}
 	var all []command
 	for _, k := range origin.Kinds {
-		catalog := func() *settings.Catalog { return newSite(k.Create()).catalog }
+		catalog := func() *settings.Catalog { return site.New(k.Create()).Catalog }
 		var args completion.Values
 		if s := catalog().Argument(); s != nil {
 			args = s.Offer

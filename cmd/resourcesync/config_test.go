@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/site"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
 // loaded reads a configuration file with this text, with more arguments.
-func loaded(t *testing.T, text string, args ...string) (*siteConfig, error) {
+func loaded(t *testing.T, text string, args ...string) (*site.Config, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "site.yaml")
 	write(t, file, text)
@@ -101,12 +102,12 @@ sets:
 	t.Setenv("RESOURCESYNC_PORT", "tcp://10.0.0.1:80") // as Kubernetes has it
 	c, err := loaded(t, text, "--prefix", "/flag/", "--allow-callbacks=10.3.0.0/16")
 	must(t, err)
-	a, b := c.sets[0].Shared(), c.sets[1].Shared()
-	if c.listen != "127.0.0.1:1" || c.baseURL != "http://variable.example.org/" || c.prefix != "/flag/" || c.pageSize != 1000 || len(c.push.foreign) != 1 || !c.push.own {
+	a, b := c.Sets[0].Shared(), c.Sets[1].Shared()
+	if c.Listen != "127.0.0.1:1" || c.BaseURL != "http://variable.example.org/" || c.Prefix != "/flag/" || c.PageSize != 1000 || len(c.Push.Foreign) != 1 || !c.Push.Own {
 		t.Errorf("%+v", c)
 	}
-	if len(c.push.callbacks) != 1 || c.push.callbacks[0].String() != "10.3.0.0/16" {
-		t.Errorf("callbacks: %v", c.push.callbacks)
+	if len(c.Push.Callbacks) != 1 || c.Push.Callbacks[0].String() != "10.3.0.0/16" {
+		t.Errorf("callbacks: %v", c.Push.Callbacks)
 	}
 	if a.Rescan != 2*time.Minute || b.Rescan != time.Minute || a.MaxDelete != 0.07 || b.MaxDelete != 0.07 || a.Path != "a/" || b.Path != "b/" {
 		t.Errorf("%+v\n%+v", a, b)
@@ -119,12 +120,12 @@ func TestVariables(t *testing.T) {
 	t.Setenv("RESOURCESYNC_EXCLUDE", "/a/* /b/*")
 	c, err := parseServe([]string{"folder", "--page-size", "7"})
 	must(t, err)
-	if text := string(c.effective()); !strings.Contains(text, "hash: md5\n") || !strings.Contains(text, "page-size: 7\n") {
+	if text := string(c.Effective()); !strings.Contains(text, "hash: md5\n") || !strings.Contains(text, "page-size: 7\n") {
 		t.Error(text)
 	}
 	c, err = parseProxy([]string{"--upstream", "http://127.0.0.1"})
 	must(t, err)
-	if text := string(c.effective()); !strings.Contains(text, "/a/*") || !strings.Contains(text, "/b/*") {
+	if text := string(c.Effective()); !strings.Contains(text, "/a/*") || !strings.Contains(text, "/b/*") {
 		t.Error(text)
 	}
 	t.Setenv("RESOURCESYNC_HASH", "md4")
@@ -156,8 +157,8 @@ func TestSecretFiles(t *testing.T) {
 	must(t, err)
 	c, err := r.load()
 	must(t, err)
-	if c.sets[0].Shared().PingToken != "sesame" || len(c.push.foreign) != 1 || c.push.foreign[0].Token != "sesame" || !c.push.own {
-		t.Errorf("%+v %+v", c, c.sets[0])
+	if c.Sets[0].Shared().PingToken != "sesame" || len(c.Push.Foreign) != 1 || c.Push.Foreign[0].Token != "sesame" || !c.Push.Own {
+		t.Errorf("%+v %+v", c, c.Sets[0])
 	}
 	var stdout, stderr bytes.Buffer
 	if status := run(t.Context(), []string{"check-config", file}, &stdout, &stderr); status != 0 || strings.Contains(stdout.String()+stderr.String(), "sesame") ||
@@ -248,7 +249,7 @@ func TestExampleConfig(t *testing.T) {
 	write(t, token, "sesame")
 	c, err := loaded(t, strings.ReplaceAll(text, "/etc/resourcesync/ping-token", token))
 	must(t, err)
-	if len(c.sets) != 2 || c.sets[0].Shared().Rescan != time.Minute || c.sets[1].Shared().Rescan != 10*time.Minute {
+	if len(c.Sets) != 2 || c.Sets[0].Shared().Rescan != time.Minute || c.Sets[1].Shared().Rescan != 10*time.Minute {
 		t.Errorf("%+v", c)
 	}
 }
@@ -257,8 +258,8 @@ func TestExampleConfig(t *testing.T) {
 func TestTitles(t *testing.T) {
 	c, err := loaded(t, "title: Library\nsets: [{name: a, kind: folder, folder: ., title: Papers}, {name: b, kind: folder, folder: ., path: b}]", "--contact", "a@example.org")
 	must(t, err)
-	a, b := c.sets[0].Shared().About.About, c.sets[1].Shared().About.About
-	if (c.about.About != rshttp.About{Title: "Library", Contact: "a@example.org"}) || (a != rshttp.About{Title: "Papers"}) || (b != rshttp.About{}) {
-		t.Errorf("the site is %+v, and its sets are %+v and %+v", c.about.About, a, b)
+	a, b := c.Sets[0].Shared().About.About, c.Sets[1].Shared().About.About
+	if (c.About.About != rshttp.About{Title: "Library", Contact: "a@example.org"}) || (a != rshttp.About{Title: "Papers"}) || (b != rshttp.About{}) {
+		t.Errorf("the site is %+v, and its sets are %+v and %+v", c.About.About, a, b)
 	}
 }

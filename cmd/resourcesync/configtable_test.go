@@ -8,6 +8,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/site"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/configuration.md")
@@ -18,7 +19,7 @@ func TestConfigurationTables(t *testing.T) {
 	const path = "../../docs/configuration.md"
 	doc := read(t, path)
 	ofSite, shared := new(settings.Catalog), new(settings.Catalog)
-	new(siteConfig).declare(ofSite)
+	new(site.Config).Declare(ofSite)
 	new(origin.Common).Declare(shared)
 	check := func(title string, c *settings.Catalog, command string) {
 		mark := "\n<!-- settings: " + title + " -->\n"

@@ -11,6 +11,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/site"
 )
 
 // confirmDeletions confirms held deletions: a running server, or the next one, publishes
@@ -20,25 +21,25 @@ func confirmDeletions(ctx context.Context, args []string, stdout, _ io.Writer) e
 	if err != nil {
 		return err
 	}
-	st, err := c.openExistingState(ctx)
+	st, err := c.OpenExisting(ctx)
 	if err != nil {
 		return err
 	}
 	defer st.Close()
-	if err := c.checkSets(ctx, st); err != nil {
+	if err := c.CheckSets(ctx, st); err != nil {
 		return err
 	}
 	var held, published int64
 	shown := false
-	for _, config := range c.sets {
-		if table, ok := config.(journaler); ok {
+	for _, config := range c.Sets {
+		if table, ok := config.(site.Journaler); ok {
 			n, err := table.ConfirmJournal(ctx, st)
 			if err != nil {
 				return err
 			}
 			published += n
 		}
-		set, err := c.openOwned(ctx, st, config)
+		set, err := c.OpenOwned(ctx, st, config)
 		if err != nil {
 			return err
 		}
@@ -78,7 +79,7 @@ func confirmDeletions(ctx context.Context, args []string, stdout, _ io.Writer) e
 // parseAny reads the arguments of a command that publishes sets: of the command that the
 // first argument names, of run if there is a configuration file, or else of serve or of
 // the only other command that has the flags.
-func parseAny(args []string) (*siteConfig, error) {
+func parseAny(args []string) (*site.Config, error) {
 	if len(args) > 0 {
 		if i := slices.IndexFunc(origin.Kinds, func(k origin.Kind) bool { return k.Command == args[0] }); i >= 0 {
 			return parseSite("confirm-deletions "+origin.Kinds[i].Command, origin.Kinds[i], args[1:])

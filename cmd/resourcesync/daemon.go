@@ -22,6 +22,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/operators"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/server"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/site"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/state"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/destination"
@@ -54,22 +55,22 @@ type daemon struct {
 }
 
 // newDaemon returns a daemon that has opened nothing.
-func newDaemon(c *siteConfig, st *state.State, screen *terminal.Screen, log *slog.Logger) (*daemon, error) {
+func newDaemon(c *site.Config, st *state.State, screen *terminal.Screen, log *slog.Logger) (*daemon, error) {
 	p := &daemon{state: st, screen: screen, log: log}
-	base, err := c.base()
+	base, err := c.Base()
 	if err != nil {
 		return nil, err
 	}
-	if c.push.webSocket {
-		if p.sockets, err = websocket.New(&websocket.Options{Origins: append(c.push.origins, base.Host), Logger: log}); err != nil {
+	if c.Push.WebSocket {
+		if p.sockets, err = websocket.New(&websocket.Options{Origins: append(c.Push.Origins, base.Host), Logger: log}); err != nil {
 			return nil, settings.Errorf("%w", err)
 		}
 	}
-	if c.status != "" { // operators have an address
+	if c.Status != "" { // operators have an address
 		p.metrics = prometheus.New()
 	}
-	if c.tlsCert != "" {
-		if p.certificate, err = server.NewCertificate(c.tlsCert, c.tlsKey); err != nil {
+	if c.TlsCert != "" {
+		if p.certificate, err = server.NewCertificate(c.TlsCert, c.TlsKey); err != nil {
 			return nil, err
 		}
 	}
@@ -79,20 +80,20 @@ func newDaemon(c *siteConfig, st *state.State, screen *terminal.Screen, log *slo
 
 // newCallback makes the callback of hubs. Processes that share a state have none: behind one
 // address, a delivery could reach another process, which does not know the secret.
-func (p *daemon) newCallback(c *siteConfig) error {
+func (p *daemon) newCallback(c *site.Config) error {
 	if p.state.Shared {
 		return nil
 	}
-	base, err := c.base()
+	base, err := c.Base()
 	if err == nil {
-		p.callback, err = destination.NewCallback(base.JoinPath(c.prefix, callbackPath).String())
+		p.callback, err = destination.NewCallback(base.JoinPath(c.Prefix, site.CallbackPath).String())
 	}
 	return err
 }
 
 // publish publishes the sets of c until ctx is done. At SIGHUP, it publishes the
 // configuration that load returns; without load, the signal ends the process.
-func publish(ctx context.Context, c *siteConfig, load func() (*siteConfig, error), stdout, stderr io.Writer) error {
+func publish(ctx context.Context, c *site.Config, load func() (*site.Config, error), stdout, stderr io.Writer) error {
 	// Otherwise Go ends the process when the reader of a log disappears.
 	signal.Ignore(syscall.SIGPIPE)
 	reloads := make(chan os.Signal, 1)
@@ -103,22 +104,22 @@ func publish(ctx context.Context, c *siteConfig, load func() (*siteConfig, error
 	if err := c.Verify(); err != nil {
 		return err
 	}
-	derived := c.baseURL == ""
+	derived := c.BaseURL == ""
 	site, err := listen(c)
 	if err != nil {
 		return err
 	}
 	defer site.Close()
 	var atStatus net.Listener
-	if c.status != "" {
-		if atStatus, err = operators.Listen(c.status); err != nil {
+	if c.Status != "" {
+		if atStatus, err = operators.Listen(c.Status); err != nil {
 			return err
 		}
 		defer atStatus.Close()
 	}
 	screen := terminal.New(stderr)
-	log := terminal.NewLogger(screen, c.logFormat)
-	st, err := c.openState(ctx, log)
+	log := terminal.NewLogger(screen, c.LogFormat)
+	st, err := c.OpenState(ctx, log)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil // stopped before it began
@@ -182,7 +183,7 @@ func (p *daemon) enter() *publication {
 	return now
 }
 
-func (p *daemon) run(ctx context.Context, site, atStatus net.Listener, reloads <-chan os.Signal, load func() (*siteConfig, error)) error {
+func (p *daemon) run(ctx context.Context, site, atStatus net.Listener, reloads <-chan os.Signal, load func() (*site.Config, error)) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		<-ctx.Done()
@@ -199,7 +200,7 @@ func (p *daemon) run(ctx context.Context, site, atStatus net.Listener, reloads <
 	}
 	if atStatus != nil {
 		var status *server.Server
-		status, p.statusURL = operators.NewServer(atStatus, c.status, p.log, operators.Handler(p.statusNow, p.collectors()...))
+		status, p.statusURL = operators.NewServer(atStatus, c.Status, p.log, operators.Handler(p.statusNow, p.collectors()...))
 		g.Go(func() error { return status.Run(ctx, p.log) })
 	}
 	if p.sockets != nil {
@@ -213,28 +214,28 @@ func (p *daemon) run(ctx context.Context, site, atStatus net.Listener, reloads <
 }
 
 // front returns the server of the site.
-func (p *daemon) front(c *siteConfig, listener net.Listener) *server.Server {
+func (p *daemon) front(c *site.Config, listener net.Listener) *server.Server {
 	handler := http.Handler(p)
-	if c.accessLog != "none" {
-		handler = accesslog.Handler(p.stdout, c.accessLog, p.log, handler)
+	if c.AccessLog != "none" {
+		handler = accesslog.Handler(p.stdout, c.AccessLog, p.log, handler)
 	}
-	return &server.Server{Listener: listener, Handler: server.ClientAddress(c.client, handler), Certificate: p.certificate}
+	return &server.Server{Listener: listener, Handler: server.ClientAddress(c.ClientHeader, handler), Certificate: p.certificate}
 }
 
 // listen opens the listener, and derives the base URL from it if none was given.
-func listen(c *siteConfig) (net.Listener, error) {
-	ln, err := net.Listen("tcp", c.listen)
+func listen(c *site.Config) (net.Listener, error) {
+	ln, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return nil, settings.Errorf("%w; give another address and port, as in --listen 127.0.0.1:8081", err)
 	}
-	if c.baseURL != "" {
+	if c.BaseURL != "" {
 		return ln, nil
 	}
 	addr := ln.Addr().(*net.TCPAddr)
 	if addr.IP.IsUnspecified() {
 		ln.Close()
-		return nil, c.errAllAddresses(strconv.Itoa(addr.Port))
+		return nil, c.ErrAllAddresses(strconv.Itoa(addr.Port))
 	}
-	c.baseURL = c.scheme() + "://" + addr.String() + "/"
+	c.BaseURL = c.Scheme() + "://" + addr.String() + "/"
 	return ln, nil
 }

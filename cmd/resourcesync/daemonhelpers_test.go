@@ -13,28 +13,29 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/site"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // configOf returns the configuration of a command with these arguments.
-func configOf(t testing.TB, command string, args ...string) *siteConfig {
+func configOf(t testing.TB, command string, args ...string) *site.Config {
 	t.Helper()
 	if command == "run" {
 		top := new(settings.Catalog)
-		declareRun(top, new(siteConfig), new(origin.Common))
-		c, err := loadFile(args[0], []settings.Layer{top.Environment()})
+		site.Declare(top, new(site.Config), new(origin.Common))
+		c, err := site.Load(args[0], []settings.Layer{top.Environment()})
 		must(t, err)
 		return c
 	}
 	k := origin.Kinds[slices.IndexFunc(origin.Kinds, func(k origin.Kind) bool { return k.Command == command })]
 	set := k.Create()
 	set.Shared().Kind = k.Name
-	c := newSite(set)
-	given, _, err := c.catalog.Parse(args)
+	c := site.New(set)
+	given, _, err := c.Catalog.Parse(args)
 	must(t, err)
-	must(t, c.catalog.Apply(given, c.catalog.Environment()))
-	must(t, c.check())
+	must(t, c.Catalog.Apply(given, c.Catalog.Environment()))
+	must(t, c.Check())
 	return c
 }
 
@@ -42,7 +43,7 @@ func configOf(t testing.TB, command string, args ...string) *siteConfig {
 func openPublication(t testing.TB, command string, args ...string) (p *publication, done func()) {
 	t.Helper()
 	c, log := configOf(t, command, args...), slog.New(slog.DiscardHandler)
-	st, err := c.openState(t.Context(), log)
+	st, err := c.OpenState(t.Context(), log)
 	must(t, err)
 	of, err := newDaemon(c, st, terminal.New(io.Discard), log)
 	must(t, err)

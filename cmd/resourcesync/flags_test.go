@@ -7,7 +7,7 @@ import (
 )
 
 func TestFolderThatLooksLikeAFlag(t *testing.T) {
-	if c, err := parseServe([]string{"--sitemap", "--", "-folder"}); err != nil || !strings.Contains(string(c.effective()), "folder: -folder\n") {
+	if c, err := parseServe([]string{"--sitemap", "--", "-folder"}); err != nil || !strings.Contains(string(c.Effective()), "folder: -folder\n") {
 		t.Errorf("%v, %v", c, err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/site"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/state"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/internal/needs"
@@ -263,9 +264,9 @@ func (s *served) changes() []string {
 const eraseLine = "\r\x1b[K"
 
 // open opens the set of c. Only scans of its scanner keep it up to date.
-func open(t testing.TB, c *siteConfig, st *state.State, screen *terminal.Screen) *member {
+func open(t testing.TB, c *site.Config, st *state.State, screen *terminal.Screen) *member {
 	t.Helper()
-	m, err := openAlone(t.Context(), c, c.sets[0], st, screen, slog.New(slog.DiscardHandler))
+	m, err := openAlone(t.Context(), c, c.Sets[0], st, screen, slog.New(slog.DiscardHandler))
 	must(t, err)
 	t.Cleanup(func() { must(t, m.close()) })
 	m.reserve(nil)
@@ -279,9 +280,13 @@ func scanOf(t testing.TB, m *member) {
 	must(t, err)
 }
 
-func parseServe(args []string) (*siteConfig, error) { return parseSite("serve", kindOf("serve"), args) }
+func parseServe(args []string) (*site.Config, error) {
+	return parseSite("serve", kindOf("serve"), args)
+}
 
-func parseProxy(args []string) (*siteConfig, error) { return parseSite("proxy", kindOf("proxy"), args) }
+func parseProxy(args []string) (*site.Config, error) {
+	return parseSite("proxy", kindOf("proxy"), args)
+}
 
 // manyFiles is an environment variable with the number of files in benchmarks and in
 // tests of attacks.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/harvesters"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/site"
 	"github.com/resourcesync-go/resourcesync/internal/background"
 )
 
@@ -15,17 +16,17 @@ const keepHarvestersEvery = time.Minute
 
 // openHarvesters returns the log of harvesters. It is nil unless operators have an address and want
 // one. It removes harvesters from the state that are not to be kept or are unreadable.
-func (p *daemon) openHarvesters(ctx context.Context, c *siteConfig) error {
-	p.harvestersNote = "harvesters " + c.logName()
+func (p *daemon) openHarvesters(ctx context.Context, c *site.Config) error {
+	p.harvestersNote = "harvesters " + c.LogName()
 	notes, err := p.state.Notes(ctx, p.harvestersNote)
 	if err != nil {
 		return err
 	}
-	if c.status != "" && c.harvests {
+	if c.Status != "" && c.Harvesters {
 		p.harvesters = harvesters.New()
-		p.harvesters.Shorten = c.shortens
+		p.harvesters.Shorten = c.ShortenHarvesters
 	}
-	if p.keeps = c.keepsThem; !p.keeps {
+	if p.keeps = c.KeepHarvesters; !p.keeps {
 		return p.state.SaveNotes(ctx, p.harvestersNote, nil, slices.Collect(maps.Keys(notes)))
 	}
 	unreadable := p.harvesters.Restore(notes)

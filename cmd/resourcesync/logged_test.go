@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/site"
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
@@ -28,7 +29,7 @@ func TestD22_Refusals(t *testing.T) {
 		if res, body := p.get(path); res.StatusCode < 400 || len(body) > 1000 {
 			t.Fatalf("%s: %s, %d bytes", path[:20], res.Status, len(body))
 		}
-		res, err := http.Post(p.site+ownHub, "application/x-www-form-urlencoded", strings.NewReader("hub.mode="+strings.Repeat("x", 20_000)))
+		res, err := http.Post(p.site+site.HubPath, "application/x-www-form-urlencoded", strings.NewReader("hub.mode="+strings.Repeat("x", 20_000)))
 		must(t, err)
 		res.Body.Close()
 	}

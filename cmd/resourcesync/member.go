@@ -15,6 +15,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sidecar"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/site"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/state"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/rshttp"
@@ -35,21 +36,21 @@ type member struct {
 }
 
 // openAlone opens the parts of a set that no daemon publishes. Nothing runs yet, and nothing is recorded.
-func openAlone(ctx context.Context, c *siteConfig, set origin.Config, st *state.State, screen *terminal.Screen, log *slog.Logger) (*member, error) {
+func openAlone(ctx context.Context, c *site.Config, set origin.Config, st *state.State, screen *terminal.Screen, log *slog.Logger) (*member, error) {
 	return openMember(ctx, &daemon{state: st, screen: screen, log: log}, c, set)
 }
 
 // openMember opens the parts of a set. Nothing runs yet, and nothing is recorded.
-func openMember(ctx context.Context, p *daemon, c *siteConfig, config origin.Config) (*member, error) {
-	base, err := c.base()
+func openMember(ctx context.Context, p *daemon, c *site.Config, config origin.Config) (*member, error) {
+	base, err := c.Base()
 	if err != nil {
 		return nil, err
 	}
 	s := config.Shared()
 	set := &origin.Set{
 		Name: s.Name, Log: p.log, State: p.state, Callback: p.callback,
-		Base: base, Hub: base.Path + ownHub, Documents: base.JoinPath(c.prefix),
-		Retained: max(c.retain, c.archive), Window: c.window,
+		Base: base, Hub: base.Path + site.HubPath, Documents: base.JoinPath(c.Prefix),
+		Retained: max(c.Retain, c.Archive), Window: c.Window,
 	}
 	m := &member{Set: set, config: config, daemon: p, ready: func(int64) {}}
 	if s.Path != "" {
@@ -62,15 +63,15 @@ func openMember(ctx context.Context, p *daemon, c *siteConfig, config origin.Con
 	if m.Name != "" {
 		m.Log = m.Log.With("set", m.Name)
 	}
-	if m.Stored, err = c.openSet(ctx, p.state, config); err != nil {
-		return nil, named(m.Name, err)
+	if m.Stored, err = c.OpenSet(ctx, p.state, config); err != nil {
+		return nil, site.Named(m.Name, err)
 	}
 	if m.content, err = config.Open(ctx, set); err != nil {
-		return nil, named(m.Name, err)
+		return nil, site.Named(m.Name, err)
 	}
 	if m.content.Origin != nil {
 		if err := m.scanInto(ctx); err != nil {
-			return nil, named(m.Name, errors.Join(err, m.close()))
+			return nil, site.Named(m.Name, errors.Join(err, m.close()))
 		}
 	}
 	return m, nil
@@ -103,7 +104,7 @@ func (m *member) scanInto(ctx context.Context) (err error) {
 	}
 	m.Scanned, err = scan.Into(ctx, st.Store, m.Stored.Name(), m.content.Origin, o)
 	if other, ok := errors.AsType[*scan.OriginError](err); ok {
-		return refuseOrigin(st, c, other)
+		return site.RefuseOrigin(st, c, other)
 	}
 	return err
 }
@@ -147,13 +148,13 @@ func (m *member) close() error {
 
 // published returns the set as a Source publishes it. The member runs it, because it can
 // outlive the Source.
-func (m *member) published(site *siteConfig) rshttp.Set {
+func (m *member) published(site *site.Config) rshttp.Set {
 	set := m.content.Set
 	if set.Provider == nil {
 		set.Provider = m.Scanned.View
 	}
 	of := m.config.Shared()
-	set.Name, set.About, set.DescribedBy, set.RemoteHubs = m.Name, of.About.About, of.DescribedBy, site.push.foreign
+	set.Name, set.About, set.DescribedBy, set.RemoteHubs = m.Name, of.About.About, of.DescribedBy, site.Push.Foreign
 	set.NoFramework = of.Publish != ""
 	return set
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/site"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/state"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/providertest"
@@ -17,11 +18,11 @@ import (
 
 // runState opens the state that flags name, and runs its background work until the test
 // ends.
-func runState(t *testing.T, flags ...string) (*siteConfig, *state.State) {
+func runState(t *testing.T, flags ...string) (*site.Config, *state.State) {
 	t.Helper()
 	c, err := parseServe(flags)
 	must(t, err)
-	st, err := c.openState(t.Context(), slog.New(slog.DiscardHandler))
+	st, err := c.OpenState(t.Context(), slog.New(slog.DiscardHandler))
 	must(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error)

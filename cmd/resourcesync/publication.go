@@ -17,6 +17,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/operators"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/site"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/topic/topiclog"
@@ -26,7 +27,7 @@ import (
 // A publication is the sets of a configuration as a Source.
 type publication struct {
 	*daemon
-	site      *siteConfig
+	site      *site.Config
 	members   []*member
 	places    []*place // buckets
 	source    *rshttp.Source
@@ -39,22 +40,22 @@ type publication struct {
 
 // newPublication opens the sets of c, and assembles a Source of them. Nothing runs yet. Sets
 // that the previous publication has with the same configuration are not opened again.
-func newPublication(ctx context.Context, of *daemon, c *siteConfig, before *publication) (_ *publication, err error) {
-	base, err := c.base()
+func newPublication(ctx context.Context, of *daemon, c *site.Config, before *publication) (_ *publication, err error) {
+	base, err := c.Base()
 	if err != nil {
 		return nil, err
 	}
-	p := &publication{daemon: of, site: c, base: base, documents: base.JoinPath(c.prefix)}
+	p := &publication{daemon: of, site: c, base: base, documents: base.JoinPath(c.Prefix)}
 	defer func() {
 		if err != nil {
 			closeAll(p.without(before))
 		}
 	}()
-	for i, set := range c.sets {
+	for i, set := range c.Sets {
 		m := before.same(set)
 		if m == nil {
 			if m, err = openMember(ctx, of, c, set); err != nil {
-				return nil, c.catalogs[i].Locate(err)
+				return nil, c.Catalogs[i].Locate(err)
 			}
 		}
 		p.members = append(p.members, m)
@@ -73,15 +74,15 @@ func newPublication(ctx context.Context, of *daemon, c *siteConfig, before *publ
 func (p *publication) newSource() (err error) {
 	c := p.site
 	o := &rshttp.Options{
-		About:       c.about.About,
-		DescribedBy: c.aboutURI,
-		Division:    c.division(),
-		Sitemaps:    c.sitemaps(),
-		Pages:       rshttp.Pages{Off: !c.pages},
+		About:       c.About.About,
+		DescribedBy: c.DescribedBy,
+		Division:    c.Division(),
+		Sitemaps:    c.Sitemaps(),
+		Pages:       rshttp.Pages{Off: !c.Pages},
 		Store:       p.state,
 		Logger:      p.log,
 	}
-	o.HubURI, o.Hub = c.ownHubOptions()
+	o.HubURI, o.Hub = c.OwnHubOptions()
 	if p.sockets != nil {
 		o.WebSocket = feed{p.sockets}
 	}
@@ -166,7 +167,7 @@ func (p *publication) siteHandler() (http.Handler, error) {
 		}
 		h, err := m.content.Handler(p.source)
 		if err != nil {
-			return nil, named(m.Name, err)
+			return nil, site.Named(m.Name, err)
 		}
 		parts = append(parts, part{m.Base.Path, h})
 	}
@@ -195,12 +196,12 @@ func (p *publication) withOwn(next http.Handler) http.Handler {
 		p.documents.Path + "healthz": p.healthz,
 		p.documents.Path + "readyz":  http.HandlerFunc(p.serveReady),
 	}
-	if p.site.prefix != "/" { // otherwise it is the home page of the site
+	if p.site.Prefix != "/" { // otherwise it is the home page of the site
 		own[p.documents.Path] = leadTo(origin.Home(p.source))
 	}
 	for _, m := range p.members {
 		if m.Name != "" {
-			own[m.Documents.Path] = leadTo(m.home(p.site.pages))
+			own[m.Documents.Path] = leadTo(m.home(p.site.Pages))
 		}
 		if ping := m.ping(); ping != nil {
 			own[m.Documents.JoinPath("ping").Path] = ping
@@ -210,7 +211,7 @@ func (p *publication) withOwn(next http.Handler) http.Handler {
 		h := own[r.URL.Path]
 		switch {
 		case h != nil:
-		case p.callback != nil && strings.HasPrefix(r.URL.Path, p.documents.Path+callbackPath):
+		case p.callback != nil && strings.HasPrefix(r.URL.Path, p.documents.Path+site.CallbackPath):
 			h = p.callback
 		default:
 			h = next

@@ -98,7 +98,7 @@ func scanOnce(t *testing.T, onTerminal bool, flags ...string) string {
 	c, err := parseServe(append([]string{"--base-url", publicURL}, flags...))
 	must(t, err)
 	log := slog.New(slog.DiscardHandler)
-	st, err := c.openState(t.Context(), log)
+	st, err := c.OpenState(t.Context(), log)
 	must(t, err)
 	defer st.Close()
 	p := open(t, c, st, screen)

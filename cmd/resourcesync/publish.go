@@ -59,7 +59,7 @@ func (p *publication) openPlace(ctx context.Context, members []*member) (*place,
 	pl := &place{bucket: members[0].config.Shared().PublishAt}
 	for _, m := range members {
 		if _, ok := m.config.(*origin.Upstream); ok {
-			m.Log.Warn("the bucket lists a page that becomes private until its Resource List is brought up to date, and keeps the lists of a set that is hidden", "bucket", pl.bucket.String(), "publish-lists", settings.SpanText(p.site.listEvery))
+			m.Log.Warn("the bucket lists a page that becomes private until its Resource List is brought up to date, and keeps the lists of a set that is hidden", "bucket", pl.bucket.String(), "publish-lists", settings.SpanText(p.site.ListEvery))
 		}
 		if m.Name != "" {
 			pl.sets = append(pl.sets, m.Name)
@@ -76,14 +76,14 @@ func (p *publication) openPlace(ctx context.Context, members []*member) (*place,
 	if err != nil {
 		return nil, errors.Join(settings.Errorf("%w", err), done())
 	}
-	pl.publication = static.NewPublication(store, src, &static.PublicationOptions{Options: static.Options{Logger: log}, ListEvery: p.site.listEvery})
+	pl.publication = static.NewPublication(store, src, &static.PublicationOptions{Options: static.Options{Logger: log}, ListEvery: p.site.ListEvery})
 	return pl, nil
 }
 
 // documentsOf returns the documents of members that are kept in a bucket. They have no dumps.
 func (p *publication) documentsOf(members []*member) (*static.Source, error) {
 	c := p.site
-	o := &static.SourceOptions{DescribedBy: c.aboutURI, Division: static.Division(c.division()), PlainSitemaps: c.sitemap, WebSockets: p.sockets != nil, Logger: p.log}
+	o := &static.SourceOptions{DescribedBy: c.DescribedBy, Division: static.Division(c.Division()), PlainSitemaps: c.Sitemap, WebSockets: p.sockets != nil, Logger: p.log}
 	var sets []static.Set
 	for _, m := range p.members {
 		set := m.published(c)
@@ -94,7 +94,7 @@ func (p *publication) documentsOf(members []*member) (*static.Source, error) {
 		sets = append(sets, static.Set{
 			Name: set.Name, Provider: set.Provider, Stater: set.Stater, Cutter: set.Cutter, Changer: set.Changer,
 			Archiver: set.Archiver, ChangeArchiver: set.ChangeArchiver, Watcher: set.Watcher,
-			NoDumps: true, Hubs: c.hubs(set), DescribedBy: set.DescribedBy,
+			NoDumps: true, Hubs: c.Hubs(set), DescribedBy: set.DescribedBy,
 		})
 	}
 	return static.New(p.documents.String(), sets, o)
@@ -110,7 +110,7 @@ func (p *publication) closePlaces() {
 
 // run publishes until ctx ends.
 func (pl *place) run(ctx context.Context, p *publication) error {
-	p.log.Info("documents are kept in a bucket", "bucket", pl.bucket.String(), "lists", settings.SpanText(p.site.listEvery))
+	p.log.Info("documents are kept in a bucket", "bucket", pl.bucket.String(), "lists", settings.SpanText(p.site.ListEvery))
 	return pl.publication.Run(ctx)
 }
 

@@ -318,7 +318,7 @@ func TestPushFlags(t *testing.T) {
 	}
 	c, err := parseServe(strings.Fields("--hub https://:t%20k@hub.example.org/?a=b --hub own --ping-hub https://ping.example.org/ --allow-callbacks 10.1.2.3/8 --allow-callbacks ::1 folder"))
 	must(t, err)
-	got := fmt.Sprint(c.push.hasOwn(), c.push.foreign, c.push.callbacks)
+	got := fmt.Sprint(c.Push.HasOwn(), c.Push.Foreign, c.Push.Callbacks)
 	want := "true [{https://hub.example.org/?a=b t k false} {https://ping.example.org/  true}] [10.0.0.0/8 ::1/128]"
 	if got != want {
 		t.Errorf("flags are %s, want %s", got, want)
@@ -326,8 +326,8 @@ func TestPushFlags(t *testing.T) {
 	for _, flags := range []string{"", "--ping-hub https://ping.example.org/", "--hub https://hub.example.org/", "--hub none"} {
 		c, err := parseServe(append(strings.Fields(flags), "folder"))
 		must(t, err)
-		if c.push.hasOwn() != (flags == "") {
-			t.Errorf("%q: own hub is %t", cmp.Or(flags, "nothing"), c.push.hasOwn())
+		if c.Push.HasOwn() != (flags == "") {
+			t.Errorf("%q: own hub is %t", cmp.Or(flags, "nothing"), c.Push.HasOwn())
 		}
 	}
 }

@@ -21,7 +21,7 @@ func (p *publication) announceReady(listed int64) {
 	for _, m := range p.members {
 		lists = append(lists, m.Documents.JoinPath("resourcelist.xml").String())
 	}
-	if c.logFormat == "json" || c.accessLog != "none" {
+	if c.LogFormat == "json" || c.AccessLog != "none" {
 		about := []any{"source_description", description, "resource_list", strings.Join(lists, " ")}
 		if listed >= 0 {
 			about = append([]any{"files", listed}, about...)
@@ -35,12 +35,12 @@ func (p *publication) announceReady(listed int64) {
 	add := func(name, text string) {
 		next.Cells(terminal.Cell{Text: name, Style: terminal.Bold}, terminal.Cell{Text: text})
 	}
-	add("Site", c.baseURL)
+	add("Site", c.BaseURL)
 	add("Source", description)
 	for i, m := range p.members {
 		add(cmp.Or(m.Name, "List"), lists[i])
 	}
-	add("Harvest", "resourcesync mirror "+settings.ShellWord(c.baseURL)+" copy")
+	add("Harvest", "resourcesync mirror "+settings.ShellWord(c.BaseURL)+" copy")
 	if p.statusURL != "" {
 		add("Status", p.statusURL)
 	}

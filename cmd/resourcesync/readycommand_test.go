@@ -10,6 +10,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/site"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
@@ -22,7 +23,7 @@ func TestReadyCommand(t *testing.T) {
 		must(t, err)
 		var b bytes.Buffer
 		m := &member{Set: &origin.Set{Documents: u.JoinPath("resourcesync/")}, content: &origin.Content{Unit: "page"}}
-		p := &publication{daemon: &daemon{stdout: &b}, source: source, site: &siteConfig{baseURL: u.String(), accessLog: "none"}, members: []*member{m}}
+		p := &publication{daemon: &daemon{stdout: &b}, source: source, site: &site.Config{BaseURL: u.String(), AccessLog: "none"}, members: []*member{m}}
 		p.announceReady(1)
 		command := regexp.MustCompile(`(?m)^  Harvest  resourcesync (.*)$`).FindStringSubmatch(b.String())[1]
 		out, err := exec.CommandContext(t.Context(), "sh", "-c", `printf '%s\n' `+command).Output()

@@ -14,26 +14,26 @@ import (
 func (p *publication) release() (command string, hidden bool) {
 	c := p.site
 	words := []string{confirmCommand}
-	given, hidden := c.catalog.Words("base-url", "state")
-	if c.file != "" {
-		if path, err := filepath.Abs(c.file); err == nil {
+	given, hidden := c.Catalog.Words("base-url", "state")
+	if c.File != "" {
+		if path, err := filepath.Abs(c.File); err == nil {
 			words = append(words, "--config", settings.ShellWord(path))
 		}
 		return strings.Join(append(words, given...), " "), hidden
 	}
-	k := origin.Kinds[slices.IndexFunc(origin.Kinds, func(k origin.Kind) bool { return k.Name == c.sets[0].Shared().Kind })]
+	k := origin.Kinds[slices.IndexFunc(origin.Kinds, func(k origin.Kind) bool { return k.Name == c.Sets[0].Shared().Kind })]
 	var names []string
 	for s := range k.Own().All() {
 		if !strings.HasSuffix(s.Name, "-file") { // Words has those, too
 			names = append(names, s.Name)
 		}
 	}
-	own, secret := c.catalog.Words(names...)
+	own, secret := c.Catalog.Words(names...)
 	words = append(append(append(words, k.Command), own...), given...)
-	if c.state == "" { // the default depends on the user
+	if c.State == "" { // the default depends on the user
 		words = append(words, "--state", settings.ShellWord(p.state.Place))
 	}
-	if p.derived && c.stateIsPostgres() {
+	if p.derived && c.StateIsPostgres() {
 		words = append(words, "--base-url", settings.ShellWord(p.base.String()))
 	}
 	return strings.Join(words, " "), hidden || secret

@@ -44,7 +44,7 @@ func TestRelease(t *testing.T) {
 			c := configOf(t, command, strings.Fields(args)...)
 			base, err := url.Parse("https://derived.example/")
 			must(t, err)
-			p := &publication{daemon: &daemon{state: &state.State{Place: "/cache/default.db"}}, site: c, base: base, derived: c.baseURL == ""}
+			p := &publication{daemon: &daemon{state: &state.State{Place: "/cache/default.db"}}, site: c, base: base, derived: c.BaseURL == ""}
 			got, hidden := p.release()
 			if want := "resourcesync confirm-deletions " + test.want; got != want || hidden != test.hidden {
 				t.Errorf("%s (hidden: %t), want %s", got, hidden, want)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/site"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/rshttp"
@@ -78,7 +79,7 @@ sets:
 		replaced = append(replaced, watchReplaced(p.now.Load(), "kept")...)
 		configure(version)
 		reloads <- syscall.SIGHUP
-		for deadline := time.Now().Add(needs.Patience); p.now.Load().site.pageSize != 1000+version; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(needs.Patience); p.now.Load().site.PageSize != 1000+version; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatal("not reloaded")
 			}
@@ -113,13 +114,13 @@ sets:
 // startDaemon runs a configuration file in this process until ctx ends, which wait awaits. The
 // site is ready.
 func startDaemon(t *testing.T, ctx context.Context, file string) (p *daemon, address string, reloads chan<- os.Signal, wait func()) {
-	load := func() (*siteConfig, error) { return loadFile(file, nil) }
+	load := func() (*site.Config, error) { return site.Load(file, nil) }
 	c, err := load()
 	must(t, err)
 	listener, err := listen(c)
 	must(t, err)
 	log := slog.New(slog.DiscardHandler)
-	st, err := c.openState(ctx, log)
+	st, err := c.OpenState(ctx, log)
 	must(t, err)
 	p, err = newDaemon(c, st, terminal.New(io.Discard), log)
 	must(t, err)
@@ -133,7 +134,7 @@ func startDaemon(t *testing.T, ctx context.Context, file string) (p *daemon, add
 	for !first.members[0].isReady.Load() || !first.members[1].isReady.Load() {
 		time.Sleep(time.Millisecond)
 	}
-	return p, c.baseURL, signals, func() {
+	return p, c.BaseURL, signals, func() {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}

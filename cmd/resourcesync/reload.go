@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/site"
 )
 
 // same returns the member that has this configuration, or nil. p may be nil.
@@ -38,7 +39,7 @@ func (p *publication) without(other *publication) []*member {
 
 // runPublications runs the current publication, and replaces it after each signal by the
 // one that load returns, until ctx ends or a publication fails.
-func (p *daemon) runPublications(ctx context.Context, reloads <-chan os.Signal, load func() (*siteConfig, error)) error {
+func (p *daemon) runPublications(ctx context.Context, reloads <-chan os.Signal, load func() (*site.Config, error)) error {
 	g, ctx := errgroup.WithContext(ctx)
 	start := func(run func(ctx context.Context) error) (stop func()) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -131,13 +132,13 @@ func (p *daemon) begin(start func(run func(ctx context.Context) error) (stop fun
 }
 
 // prepare opens the changed parts of the configuration. It changes nothing.
-func (p *daemon) prepare(ctx context.Context, before *publication, load func() (*siteConfig, error)) (*publication, error) {
+func (p *daemon) prepare(ctx context.Context, before *publication, load func() (*site.Config, error)) (*publication, error) {
 	c, err := load()
 	if err != nil {
 		return nil, err
 	}
-	if c.baseURL == "" && before.derived {
-		c.baseURL = before.site.baseURL
+	if c.BaseURL == "" && before.derived {
+		c.BaseURL = before.site.BaseURL
 	}
 	if err := needRestart(before.site, c); err != nil {
 		return nil, err
@@ -145,8 +146,8 @@ func (p *daemon) prepare(ctx context.Context, before *publication, load func() (
 	if err := c.Verify(); err != nil {
 		return nil, err
 	}
-	if !p.state.Shared && c.state != "" {
-		if _, err := c.stateFile(); err != nil {
+	if !p.state.Shared && c.State != "" {
+		if _, err := c.StateFile(); err != nil {
 			return nil, err
 		}
 	}
@@ -159,9 +160,9 @@ func (p *daemon) prepare(ctx context.Context, before *publication, load func() (
 
 // needRestart returns an error if a configuration differs from the one before in a setting
 // that cannot change while the process runs.
-func needRestart(before, now *siteConfig) error {
-	changed := now.catalog.NeedRestart(before.catalog)
-	if before.isNamed() != now.isNamed() {
+func needRestart(before, now *site.Config) error {
+	changed := now.Catalog.NeedRestart(before.Catalog)
+	if before.IsNamed() != now.IsNamed() {
 		changed = append(changed, "whether sets have names")
 	}
 	if len(changed) > 0 {

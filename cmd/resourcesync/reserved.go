@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/site"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
@@ -14,15 +15,15 @@ import (
 // of the hub is that of a folder, so it cannot collide with a file.
 func (p *publication) reserved() []string {
 	var paths []string
-	if p.site.prefix != "/" {
+	if p.site.Prefix != "/" {
 		paths = append(paths, p.documents.Path)
 	} else {
-		for _, path := range append(p.source.Paths(), "healthz", "readyz", "ping", callbackPath) {
+		for _, path := range append(p.source.Paths(), "healthz", "readyz", "ping", site.CallbackPath) {
 			paths = append(paths, p.documents.Path+path)
 		}
 	}
 	paths = append(paths, wellknown.Path)
-	if p.site.robots || p.site.sitemap {
+	if p.site.Robots || p.site.Sitemap {
 		paths = append(paths, origin.RobotsPath)
 	}
 	return paths

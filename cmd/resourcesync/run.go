@@ -9,6 +9,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/site"
 )
 
 // runSets publishes the sets of a configuration file.
@@ -35,7 +36,7 @@ func newRun() (*runConfig, *settings.Catalog) {
 	r, c := new(runConfig), new(settings.Catalog)
 	c.Add(settings.Setting{Name: "config", Value: settings.Text(&r.path), Offer: completion.Files, Need: "the configuration file", Example: "/etc/resourcesync/site.yaml",
 		Text: "The configuration file, in place of the argument."})
-	declareRun(c, new(siteConfig), new(origin.Common))
+	site.Declare(c, new(site.Config), new(origin.Common))
 	return r, c
 }
 
@@ -58,4 +59,4 @@ func parseRun(command string, args []string) (*runConfig, error) {
 	return r, refuse(command, err)
 }
 
-func (r *runConfig) load() (*siteConfig, error) { return loadFile(r.path, r.given) }
+func (r *runConfig) load() (*site.Config, error) { return site.Load(r.path, r.given) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/site"
 )
 
 // publisher returns the function of the command that publishes one set of a kind.
@@ -29,14 +30,14 @@ func kindOf(command string) origin.Kind {
 
 // parseSite reads the arguments of the command that publishes a set of a kind, or of
 // another command that takes the same ones. The error is settings.ErrHelp for --help.
-func parseSite(command string, k origin.Kind, args []string) (*siteConfig, error) {
+func parseSite(command string, k origin.Kind, args []string) (*site.Config, error) {
 	set := k.Create()
 	set.Shared().Kind = k.Name
-	c := newSite(set)
-	if err := parseAlone(command, c.catalog, args); err != nil {
+	c := site.New(set)
+	if err := parseAlone(command, c.Catalog, args); err != nil {
 		return nil, err
 	}
-	return c, c.check()
+	return c, c.Check()
 }
 
 // parse sets settings from the arguments, and the others from the environment. It

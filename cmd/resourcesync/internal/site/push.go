@@ -1,4 +1,4 @@
-package main
+package site
 
 import (
 	"errors"
@@ -16,31 +16,31 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
-type pushConfig struct {
-	own       bool // asked for
+type Push struct {
+	Own       bool // asked for
 	none      bool // asked for
-	foreign   []topic.RemoteHub
+	Foreign   []topic.RemoteHub
 	minLease  time.Duration
 	retry     time.Duration
 	giveUp    time.Duration
-	callbacks []netip.Prefix
-	webSocket bool
-	origins   []string // hosts whose pages may open WebSockets
+	Callbacks []netip.Prefix
+	WebSocket bool
+	Origins   []string // hosts whose pages may open WebSockets
 }
 
-// callbackPath is the path of the callback of hubs, below the prefix.
-const callbackPath = "callback/"
+// CallbackPath is the path of the callback of hubs, below the prefix.
+const CallbackPath = "callback/"
 
-// ownHub is the path of the built-in hub, below the base URL.
-const ownHub = "websub/"
+// HubPath is the path of the built-in hub, below the base URL.
+const HubPath = "websub/"
 
-// hasOwn reports whether the built-in hub runs, which is the default.
-func (p *pushConfig) hasOwn() bool { return p.own || !p.none && len(p.foreign) == 0 }
+// HasOwn reports whether the built-in hub runs, which is the default.
+func (p *Push) HasOwn() bool { return p.Own || !p.none && len(p.Foreign) == 0 }
 
-func (p *pushConfig) addHub(text string) error {
+func (p *Push) addHub(text string) error {
 	switch text {
 	case "own":
-		p.own = true
+		p.Own = true
 		return nil
 	case "none":
 		p.none = true
@@ -59,7 +59,7 @@ func (p *pushConfig) addHub(text string) error {
 }
 
 // addHubs adds the hubs in the lines of a file.
-func (p *pushConfig) addHubs(lines string) error {
+func (p *Push) addHubs(lines string) error {
 	for line := range strings.Lines(lines) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
@@ -71,7 +71,7 @@ func (p *pushConfig) addHubs(lines string) error {
 	return nil
 }
 
-func (p *pushConfig) addPingHub(text string) error {
+func (p *Push) addPingHub(text string) error {
 	u, err := parseHub(text)
 	if err != nil {
 		return err
@@ -82,11 +82,11 @@ func (p *pushConfig) addPingHub(text string) error {
 	return p.addForeign(topic.RemoteHub{URI: u.String(), Ping: true})
 }
 
-func (p *pushConfig) addForeign(h topic.RemoteHub) error {
-	if slices.ContainsFunc(p.foreign, func(other topic.RemoteHub) bool { return other.URI == h.URI }) {
+func (p *Push) addForeign(h topic.RemoteHub) error {
+	if slices.ContainsFunc(p.Foreign, func(other topic.RemoteHub) bool { return other.URI == h.URI }) {
 		return errors.New("this hub is given twice")
 	}
-	p.foreign = append(p.foreign, h)
+	p.Foreign = append(p.Foreign, h)
 	return nil
 }
 
@@ -99,12 +99,12 @@ func parseHub(text string) (*url.URL, error) {
 	return u, nil
 }
 
-func (p *pushConfig) check() error {
+func (p *Push) check() error {
 	var f settings.Faults
-	f.If(p.none && (p.own || len(p.foreign) > 0), "hub", "none and another hub contradict each other; leave out one of them")
-	f.If(len(p.callbacks) > 0 && !p.hasOwn(), "allow-callbacks", "is for the built-in hub; add --hub own")
-	f.If(len(p.origins) > 0 && !p.webSocket, "websocket-origin", "is for WebSockets; add --websocket")
-	f.If(slices.ContainsFunc(p.origins, isNoOrigin), "websocket-origin", "give the host of a page, such as www.example.org, *.example.org or *")
+	f.If(p.none && (p.Own || len(p.Foreign) > 0), "hub", "none and another hub contradict each other; leave out one of them")
+	f.If(len(p.Callbacks) > 0 && !p.HasOwn(), "allow-callbacks", "is for the built-in hub; add --hub own")
+	f.If(len(p.Origins) > 0 && !p.WebSocket, "websocket-origin", "is for WebSockets; add --websocket")
+	f.If(slices.ContainsFunc(p.Origins, isNoOrigin), "websocket-origin", "give the host of a page, such as www.example.org, *.example.org or *")
 	f.If(p.minLease < time.Second || p.minLease%time.Second != 0 || p.minLease > 10*settings.Day, "hub-min-lease", "give whole seconds, such as 5m or 10s, up to 10d")
 	f.If(p.retry < time.Millisecond, "hub-retry", "give a time such as 10s or 1m")
 	f.If(p.giveUp < p.retry, "hub-give-up", "give a time longer than --hub-retry, such as 12h or 3d")
@@ -117,7 +117,7 @@ func isNoOrigin(text string) bool {
 	return err != nil || text == "" || strings.ContainsAny(text, "/ ")
 }
 
-func (p *pushConfig) declare(c *settings.Catalog) {
+func (p *Push) declare(c *settings.Catalog) {
 	c.Add(settings.Setting{Name: "hub", Value: settings.Each(p.addHub), Without: "own", Show: settings.WithoutPassword, Offer: completion.Values{Words: []string{"own", "none"}},
 		Text: `The WebSub hub that notifies subscribers of changes: its URL, own for the built-in hub, at websub/
 			below the base URL, or none. If a hub requires a token from publishers, write
@@ -135,34 +135,34 @@ func (p *pushConfig) declare(c *settings.Catalog) {
 			Text: `How long the built-in hub retries a notification before it continues with the next one. If a
 				subscriber refuses a notification for an hour (most 4xx statuses) but accepts the next one, the
 				hub continues at once.`},
-		settings.Setting{Name: "allow-callbacks", Value: settings.Prefixes(&p.callbacks), Group: settings.Push,
+		settings.Setting{Name: "allow-callbacks", Value: settings.Prefixes(&p.Callbacks), Group: settings.Push,
 			Text: `Private addresses that may subscribe to the built-in hub, such as 10.1.2.0/24. Public addresses
 				always may.`},
-		settings.Setting{Name: "websocket", Value: settings.Bool(&p.webSocket), Group: settings.Push, Restart: true,
+		settings.Setting{Name: "websocket", Value: settings.Bool(&p.WebSocket), Group: settings.Push, Restart: true,
 			Text: `Send notifications by WebSocket as well, for web pages and other programs without a callback URL.`},
-		settings.Setting{Name: "websocket-origin", Value: settings.List(&p.origins), Group: settings.Push, Restart: true,
+		settings.Setting{Name: "websocket-origin", Value: settings.List(&p.Origins), Group: settings.Push, Restart: true,
 			Text: `A host whose web pages may open WebSockets, besides those of the site, such as www.example.org or
 				*.example.org; * is every host. Programs other than browsers always may.`},
 	)
 }
 
-// ownHubOptions returns the URI and the options of the built-in hub, or nil if there is
+// OwnHubOptions returns the URI and the options of the built-in hub, or nil if there is
 // none.
-func (c *siteConfig) ownHubOptions() (uri string, o *hub.Options) {
-	if !c.push.hasOwn() {
+func (c *Config) OwnHubOptions() (uri string, o *hub.Options) {
+	if !c.Push.HasOwn() {
 		return "", nil
 	}
-	return c.baseURL + ownHub, &hub.Options{
-		AllowCallbacks: c.push.callbacks,
-		MinLease:       c.push.minLease,
-		Retry:          c.push.retry,
-		GiveUp:         c.push.giveUp,
+	return c.BaseURL + HubPath, &hub.Options{
+		AllowCallbacks: c.Push.Callbacks,
+		MinLease:       c.Push.minLease,
+		Retry:          c.Push.retry,
+		GiveUp:         c.Push.giveUp,
 	}
 }
 
-// hubs returns the URIs of the hubs of a set.
-func (c *siteConfig) hubs(set rshttp.Set) (uris []string) {
-	if uri, _ := c.ownHubOptions(); uri != "" {
+// Hubs returns the URIs of the hubs of a set.
+func (c *Config) Hubs(set rshttp.Set) (uris []string) {
+	if uri, _ := c.OwnHubOptions(); uri != "" {
 		uris = append(uris, uri)
 	}
 	for _, h := range set.RemoteHubs {

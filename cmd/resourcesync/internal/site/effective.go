@@ -1,4 +1,4 @@
-package main
+package site
 
 import (
 	"go.yaml.in/yaml/v3"
@@ -7,14 +7,14 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
-// effective returns the effective configuration as a file, with defaults and without
+// Effective returns the effective configuration as a file, with defaults and without
 // secrets.
-func (c *siteConfig) effective() []byte {
+func (c *Config) Effective() []byte {
 	shared := new(settings.Catalog)
 	new(origin.Common).Declare(shared)
 	var sets []*yaml.Node
-	for _, set := range c.catalogs {
+	for _, set := range c.Catalogs {
 		sets = append(sets, set.Effective(nil))
 	}
-	return settings.FileText(c.catalog.Effective(shared), sets)
+	return settings.FileText(c.Catalog.Effective(shared), sets)
 }

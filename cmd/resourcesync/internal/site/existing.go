@@ -1,4 +1,4 @@
-package main
+package site
 
 import (
 	"context"
@@ -16,18 +16,18 @@ import (
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
-// openExistingState opens the state of a site, which may be using it.
-func (c *siteConfig) openExistingState(ctx context.Context) (*state.State, error) {
-	_, hasDefault := c.sets[0].(stateDefaulter)
-	hasDefault = hasDefault && c.sets[0].Shared().Name == ""
-	if c.baseURL == "" && (c.stateIsPostgres() || c.state == "" && !hasDefault) {
+// OpenExisting opens the state of a site, which may be using it.
+func (c *Config) OpenExisting(ctx context.Context) (*state.State, error) {
+	_, hasDefault := c.Sets[0].(stateDefaulter)
+	hasDefault = hasDefault && c.Sets[0].Shared().Name == ""
+	if c.BaseURL == "" && (c.StateIsPostgres() || c.State == "" && !hasDefault) {
 		return nil, settings.Errorf("the state belongs to the address of a site; give --base-url as the server has it")
 	}
 	o := c.storeOptions(slog.New(slog.DiscardHandler))
-	if c.stateIsPostgres() {
-		return state.OpenPostgres(ctx, c.state, c.logName(), o)
+	if c.StateIsPostgres() {
+		return state.OpenPostgres(ctx, c.State, c.LogName(), o)
 	}
-	path, err := c.stateFile()
+	path, err := c.StateFile()
 	if err != nil {
 		return nil, err
 	}
@@ -37,17 +37,17 @@ func (c *siteConfig) openExistingState(ctx context.Context) (*state.State, error
 	if err := state.CheckFile(path); err != nil {
 		return nil, state.Refuse(path, err)
 	}
-	return state.OpenInUse(ctx, path, c.logName(), o)
+	return state.OpenInUse(ctx, path, c.LogName(), o)
 }
 
-// checkSets returns an error if the state does not have all sets of a site, because
+// CheckSets returns an error if the state does not have all sets of a site, because
 // opening them would create them.
-func (c *siteConfig) checkSets(ctx context.Context, s *state.State) error {
+func (c *Config) CheckSets(ctx context.Context, s *state.State) error {
 	existing, err := s.Store.Sets(ctx)
 	if err != nil {
 		return fmt.Errorf("state %q: %w", s.Place, err)
 	}
-	for _, config := range c.sets {
+	for _, config := range c.Sets {
 		name := c.setName(config)
 		if slices.Contains(existing, name) {
 			continue
@@ -76,13 +76,13 @@ func describeSet(stored string) string {
 	return fmt.Sprintf("%q", stored)
 }
 
-// openOwned opens a stored set, unless it belongs to another folder or website.
-func (c *siteConfig) openOwned(ctx context.Context, s *state.State, config origin.Config) (*sqlstore.Set, error) {
-	set, err := c.openSet(ctx, s, config)
+// OpenOwned opens a stored set, unless it belongs to another folder or website.
+func (c *Config) OpenOwned(ctx context.Context, s *state.State, config origin.Config) (*sqlstore.Set, error) {
+	set, err := c.OpenSet(ctx, s, config)
 	if err != nil || s.Shared || config.Shared().Moved {
 		return set, err
 	}
-	id, err := config.Identity(c.baseURL)
+	id, err := config.Identity(c.BaseURL)
 	if err != nil {
 		return nil, settings.Errorf("state %q: %w", s.Place, err)
 	}
@@ -90,7 +90,7 @@ func (c *siteConfig) openOwned(ctx context.Context, s *state.State, config origi
 		err = scan.Compare(ctx, set, id, namesake{})
 	}
 	if other, ok := errors.AsType[*scan.OriginError](err); ok {
-		err = refuseOrigin(s, config.Shared(), other)
+		err = RefuseOrigin(s, config.Shared(), other)
 	}
 	return set, err
 }

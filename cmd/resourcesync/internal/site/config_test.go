@@ -1,4 +1,4 @@
-package main
+package site
 
 import (
 	"cmp"
@@ -44,29 +44,29 @@ func TestBaseURLsAreCleaned(t *testing.T) {
 
 // TestSettings: the settings of a site arrive in its configuration.
 func TestSettings(t *testing.T) {
-	c := newSite(new(origin.Folder))
-	given, _, err := c.catalog.Parse([]string{
+	c := New(new(origin.Folder))
+	given, _, err := c.Catalog.Parse([]string{
 		"--listen=[::1]:80", "-base-url", "HTTPS://files.example.org/a/../é", "folder", "--prefix", "x/y.z",
 		"--page-size", "50000", "--state", "x.db", "--window", "1h", "--retain", "7d", "--archive", "730d",
 		"--package-size", "4GiB", "--package-every", "15m", "--sitemap", "--robots-resource-list", "--described-by", "urn:about", "--pages=false", "--log-format", "json", "--access-log", "combined",
 		"--hub", "own", "--hub-min-lease", "10s", "--hub-retry", "2s", "--hub-give-up", "1d", "--allow-callbacks", "10.0.0.0/8", "--websocket", "--client-header", "x-forwarded-for",
 	})
 	if err == nil {
-		err = cmp.Or(c.catalog.Apply(given), c.check())
+		err = cmp.Or(c.Catalog.Apply(given), c.Check())
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &siteConfig{
-		listen: "[::1]:80", baseURL: "https://files.example.org/%C3%A9/", prefix: "/x/y.z/",
-		state: "x.db", window: time.Hour, retain: 7 * settings.Day, archive: 730 * settings.Day,
-		pageSize: 50_000, pkgSize: 4 << 30, pkgEvery: 15 * time.Minute, client: "X-Forwarded-For", sitemap: true, robots: true, listEvery: time.Hour, aboutURI: "urn:about", harvests: true, logFormat: "json", accessLog: "combined",
-		push: pushConfig{
-			own: true, minLease: 10 * time.Second, retry: 2 * time.Second, giveUp: settings.Day,
-			callbacks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, webSocket: true,
+	want := &Config{
+		Listen: "[::1]:80", BaseURL: "https://files.example.org/%C3%A9/", Prefix: "/x/y.z/",
+		State: "x.db", Window: time.Hour, Retain: 7 * settings.Day, Archive: 730 * settings.Day,
+		PageSize: 50_000, pkgSize: 4 << 30, pkgEvery: 15 * time.Minute, ClientHeader: "X-Forwarded-For", Sitemap: true, Robots: true, ListEvery: time.Hour, DescribedBy: "urn:about", Harvesters: true, LogFormat: "json", AccessLog: "combined",
+		Push: Push{
+			Own: true, minLease: 10 * time.Second, retry: 2 * time.Second, giveUp: settings.Day,
+			Callbacks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, WebSocket: true,
 		},
 	}
-	c.sets, c.catalog, c.catalogs = nil, nil, nil
+	c.Sets, c.Catalog, c.Catalogs = nil, nil, nil
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", c, want)
 	}

@@ -1,4 +1,4 @@
-package main
+package site
 
 import (
 	"log/slog"
@@ -13,12 +13,12 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
-// checkHere checks the configuration against this computer.
-func (c *siteConfig) checkHere() error {
+// CheckHere checks the configuration against this computer.
+func (c *Config) CheckHere() error {
 	var faults settings.Faults
 	faults.Add(c.Verify())
-	if c.state != "" && !c.stateIsPostgres() {
-		path, err := c.stateFile()
+	if c.State != "" && !c.StateIsPostgres() {
+		path, err := c.StateFile()
 		if err == nil {
 			if err = state.CheckFile(path); err != nil {
 				err = state.Refuse(path, err)
@@ -31,39 +31,39 @@ func (c *siteConfig) checkHere() error {
 }
 
 // checkSource returns an error if no Source can have sets with these names.
-func (c *siteConfig) checkSource() error {
+func (c *Config) checkSource() error {
 	var sets []rshttp.Set
-	for _, set := range c.sets {
-		sets = append(sets, rshttp.Set{Name: set.Shared().Name, Provider: memory.New(nil), RemoteHubs: c.push.foreign})
+	for _, set := range c.Sets {
+		sets = append(sets, rshttp.Set{Name: set.Shared().Name, Provider: memory.New(nil), RemoteHubs: c.Push.Foreign})
 	}
-	base := c.baseURL
+	base := c.BaseURL
 	if base == "" {
-		host, port, err := net.SplitHostPort(c.listen)
+		host, port, err := net.SplitHostPort(c.Listen)
 		if ip, ipErr := netip.ParseAddr(host); err == nil && (host == "" || ipErr == nil && ip.IsUnspecified()) {
-			return c.errAllAddresses(port)
+			return c.ErrAllAddresses(port)
 		}
-		base = c.scheme() + "://127.0.0.1/"
+		base = c.Scheme() + "://127.0.0.1/"
 	}
-	if _, err := rshttp.New(strings.TrimSuffix(base, "/")+c.prefix, sets, &rshttp.Options{Logger: slog.New(slog.DiscardHandler)}); err != nil {
+	if _, err := rshttp.New(strings.TrimSuffix(base, "/")+c.Prefix, sets, &rshttp.Options{Logger: slog.New(slog.DiscardHandler)}); err != nil {
 		return settings.Errorf("%w", err)
 	}
 	return nil
 }
 
-func (c *siteConfig) errAllAddresses(port string) error {
-	return settings.Errorf("--listen %s accepts connections at all addresses; give the public one, as in --base-url %s://files.example.org:%s/", c.listen, c.scheme(), port)
+func (c *Config) ErrAllAddresses(port string) error {
+	return settings.Errorf("--listen %s accepts connections at all addresses; give the public one, as in --base-url %s://files.example.org:%s/", c.Listen, c.Scheme(), port)
 }
 
 // Verify checks the configuration against this computer.
-func (c *siteConfig) Verify() error {
+func (c *Config) Verify() error {
 	var faults settings.Faults
-	if c.tlsCert != "" {
-		_, err := server.NewCertificate(c.tlsCert, c.tlsKey)
+	if c.TlsCert != "" {
+		_, err := server.NewCertificate(c.TlsCert, c.TlsKey)
 		faults.Add(err)
 	}
-	for i, set := range c.sets {
+	for i, set := range c.Sets {
 		if v, ok := set.(verifier); ok {
-			faults.Add(c.catalogs[i].Locate(v.Verify()))
+			faults.Add(c.Catalogs[i].Locate(v.Verify()))
 		}
 	}
 	return faults.Err()

@@ -1,4 +1,4 @@
-package main
+package site
 
 import (
 	"regexp"
@@ -9,25 +9,25 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
-// declareRun adds the settings that can be at the top of a file: the settings of the site, and
+// Declare adds the settings that can be at the top of a file: the settings of the site, and
 // the settings of all sets, as defaults for the sets.
-func declareRun(c *settings.Catalog, s *siteConfig, set *origin.Common) {
-	s.declare(c)
+func Declare(c *settings.Catalog, s *Config, set *origin.Common) {
+	s.Declare(c)
 	set.Declare(c)
 }
 
-// loadFile reads a configuration file, and checks it. The given layers have priority. Its errors are
+// Load reads a configuration file, and checks it. The given layers have priority. Its errors are
 // all faults of the file.
-func loadFile(path string, given []settings.Layer) (*siteConfig, error) {
+func Load(path string, given []settings.Layer) (*Config, error) {
 	file, err := settings.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	c := &siteConfig{catalog: new(settings.Catalog), file: path}
-	declareRun(c.catalog, c, new(origin.Common))
+	c := &Config{Catalog: new(settings.Catalog), File: path}
+	Declare(c.Catalog, c, new(origin.Common))
 	layers := append(slices.Clone(given), file.Top)
 	var faults settings.Faults
-	faults.Add(c.catalog.CheckKeys(file.Top, inSets), c.catalog.Apply(layers...))
+	faults.Add(c.Catalog.CheckKeys(file.Top, inSets), c.Catalog.Apply(layers...))
 	if len(file.Sections) == 0 {
 		faults.Add(settings.Errorf(`%s has no sets; give at least one, as in "sets: [{kind: folder, folder: /srv/files}]"`, file.Name))
 	}
@@ -35,11 +35,11 @@ func loadFile(path string, given []settings.Layer) (*siteConfig, error) {
 		set, catalog, err := loadSet(section, layers)
 		faults.Add(err)
 		if set != nil {
-			c.sets, c.catalogs = append(c.sets, set), append(c.catalogs, catalog)
+			c.Sets, c.Catalogs = append(c.Sets, set), append(c.Catalogs, catalog)
 		}
 	}
 	if len(faults) == 0 { // otherwise one fault could cause more
-		faults.Add(c.checkNames(file), c.check())
+		faults.Add(c.checkNames(file), c.Check())
 	}
 	return c, faults.Err()
 }
@@ -101,7 +101,7 @@ func loadSet(s settings.Section, top []settings.Layer) (origin.Config, *settings
 // unknown one.
 func elsewhere(key string) string {
 	site := new(settings.Catalog)
-	new(siteConfig).declare(site)
+	new(Config).Declare(site)
 	if site.Lookup(key) != nil {
 		return "at the top of the file, not in a set"
 	}
@@ -112,17 +112,17 @@ func elsewhere(key string) string {
 var validName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 
 // checkNames returns an error for sets with the same name or path.
-func (c *siteConfig) checkNames(file *settings.File) error {
+func (c *Config) checkNames(file *settings.File) error {
 	var all settings.Faults
 	names, paths := make(map[string]bool), make(map[string]bool)
-	for i, set := range c.sets {
+	for i, set := range c.Sets {
 		var f settings.Faults
 		s := set.Shared()
-		if s.Name == "" && len(c.sets) > 1 {
+		if s.Name == "" && len(c.Sets) > 1 {
 			f.Add(settings.Errorf("%s: a set without a name; give each a name, as in name: papers, because the documents of each have a folder of their own", file.Sections[i].From))
 		} else {
 			f.If(s.Name != "" && !validName.MatchString(s.Name), "name", "give letters, digits, '-', '_' and '.'")
-			f.If(s.Name+"/" == callbackPath, "name", "the URLs of notifications from hubs have this name; give another one")
+			f.If(s.Name+"/" == CallbackPath, "name", "the URLs of notifications from hubs have this name; give another one")
 			f.If(names[s.Name], "name", "two sets have this name; give each its own")
 		}
 		names[s.Name] = true
@@ -133,7 +133,7 @@ func (c *siteConfig) checkNames(file *settings.File) error {
 			f.Add(settings.Errorf("%s: two sets have the path /%s; give each its own, as in path: /papers/", file.Sections[i].From, s.Path))
 		}
 		paths[s.Path] = paths[s.Path] || serves
-		all.Add(c.catalogs[i].Locate(f.Err()))
+		all.Add(c.Catalogs[i].Locate(f.Err()))
 	}
 	return all.Err()
 }

@@ -1,4 +1,4 @@
-package main
+package site
 
 import (
 	"context"
@@ -29,16 +29,16 @@ type stateChecker interface {
 	CheckState(path, given string) error
 }
 
-// A journaler is a origin.Config whose changes a journal may record, in the database of a host.
-type journaler interface {
+// A Journaler is a origin.Config whose changes a journal may record, in the database of a host.
+type Journaler interface {
 	// ConfirmJournal publishes the deletions that the journal holds, if there is one.
 	ConfirmJournal(ctx context.Context, st *state.State) (rows int64, err error)
 }
 
-// stateFile returns the path of the file with the state, absolute and free of symbolic
+// StateFile returns the path of the file with the state, absolute and free of symbolic
 // links. The file need not exist; the folder that it is in does.
-func (c *siteConfig) stateFile() (path string, err error) {
-	given := c.state
+func (c *Config) StateFile() (path string, err error) {
+	given := c.State
 	if given == "" {
 		if given, err = c.DefaultState(); err != nil {
 			return "", err
@@ -51,7 +51,7 @@ func (c *siteConfig) stateFile() (path string, err error) {
 	if err != nil {
 		return "", settings.Errorf("--state %q: %w; %s", given, paths.Reason(err), state.Remedy(err))
 	}
-	for _, set := range c.sets {
+	for _, set := range c.Sets {
 		if set, ok := set.(stateChecker); ok {
 			if err := set.CheckState(path, given); err != nil {
 				return "", err
@@ -61,58 +61,58 @@ func (c *siteConfig) stateFile() (path string, err error) {
 	return path, nil
 }
 
-func (c *siteConfig) DefaultState() (string, error) {
-	if set, ok := c.sets[0].(stateDefaulter); ok && c.sets[0].Shared().Name == "" {
+func (c *Config) DefaultState() (string, error) {
+	if set, ok := c.Sets[0].(stateDefaulter); ok && c.Sets[0].Shared().Name == "" {
 		return set.DefaultState()
 	}
-	path, err := state.SiteFile(c.baseURL)
+	path, err := state.SiteFile(c.BaseURL)
 	if err != nil {
 		return "", settings.Errorf("no place to keep state in by default: %w; give one, as in --state /var/lib/resourcesync/site.db", err)
 	}
 	return path, nil
 }
 
-// openState opens the state that the site asks for. A state in a file is for this process
+// OpenState opens the state that the site asks for. A state in a file is for this process
 // alone.
-func (c *siteConfig) openState(ctx context.Context, log *slog.Logger) (*state.State, error) {
-	if c.stateIsPostgres() {
-		return state.OpenPostgres(ctx, c.state, c.logName(), c.storeOptions(log))
+func (c *Config) OpenState(ctx context.Context, log *slog.Logger) (*state.State, error) {
+	if c.StateIsPostgres() {
+		return state.OpenPostgres(ctx, c.State, c.LogName(), c.storeOptions(log))
 	}
-	path, err := c.stateFile()
+	path, err := c.StateFile()
 	if err != nil {
 		return nil, err
 	}
-	return state.Open(ctx, path, c.logName(), c.storeOptions(log))
+	return state.Open(ctx, path, c.LogName(), c.storeOptions(log))
 }
 
-func (c *siteConfig) storeOptions(log *slog.Logger) *sqlstore.Options {
-	return &sqlstore.Options{Window: c.window, Retain: c.retain, Archive: c.archive, Logger: log}
+func (c *Config) storeOptions(log *slog.Logger) *sqlstore.Options {
+	return &sqlstore.Options{Window: c.Window, Retain: c.Retain, Archive: c.Archive, Logger: log}
 }
 
 // setName returns the name of a set in the state. A file holds the sets of one site, whose
 // names do not depend on the base URL: a site that moves keeps its checksums and its
 // journal. In a database, a set has the name of the site, so that exactly the processes
 // that serve it share the set.
-func (c *siteConfig) setName(set origin.Config) string {
+func (c *Config) setName(set origin.Config) string {
 	name := set.Shared().Name
 	switch {
-	case c.stateIsPostgres() && name == "":
-		return c.baseURL
-	case c.stateIsPostgres():
-		return c.baseURL + "#" + name
+	case c.StateIsPostgres() && name == "":
+		return c.BaseURL
+	case c.StateIsPostgres():
+		return c.BaseURL + "#" + name
 	case name == "":
 		return set.StateName()
 	}
 	return name
 }
 
-// logName returns the name of the log of notifications in the state.
-func (c *siteConfig) logName() string {
+// LogName returns the name of the log of notifications in the state.
+func (c *Config) LogName() string {
 	switch {
-	case c.stateIsPostgres():
-		return c.baseURL
-	case c.sets[0].Shared().Name == "":
-		return c.sets[0].StateName()
+	case c.StateIsPostgres():
+		return c.BaseURL
+	case c.Sets[0].Shared().Name == "":
+		return c.Sets[0].StateName()
 	}
 	return "sets"
 }
@@ -121,7 +121,7 @@ func (c *siteConfig) logName() string {
 // set without a name is alone there, so the two would not even see each other's resources.
 // The file of a table may be a host's database, with sets of the host.
 func checkKind(ctx context.Context, s *state.State, config origin.Config) error {
-	if _, journals := config.(journaler); journals || s.Shared || config.Shared().Name != "" {
+	if _, journals := config.(Journaler); journals || s.Shared || config.Shared().Name != "" {
 		return nil
 	}
 	names, err := s.Sets(ctx)
@@ -136,8 +136,8 @@ func checkKind(ctx context.Context, s *state.State, config origin.Config) error 
 	return nil
 }
 
-// openSet opens a stored set.
-func (c *siteConfig) openSet(ctx context.Context, s *state.State, config origin.Config) (*sqlstore.Set, error) {
+// OpenSet opens a stored set.
+func (c *Config) OpenSet(ctx context.Context, s *state.State, config origin.Config) (*sqlstore.Set, error) {
 	if err := checkKind(ctx, s, config); err != nil {
 		return nil, err
 	}
@@ -148,8 +148,8 @@ func (c *siteConfig) openSet(ctx context.Context, s *state.State, config origin.
 	return set, nil
 }
 
-// refuseOrigin returns the error for a set with the resources of another origin.
-func refuseOrigin(s *state.State, c *origin.Common, e *scan.OriginError) error {
+// RefuseOrigin returns the error for a set with the resources of another origin.
+func RefuseOrigin(s *state.State, c *origin.Common, e *scan.OriginError) error {
 	if e.Origin.Given != "" && e.Origin.Given == e.Recorded.Given {
 		return settings.Errorf("state %q: %q now points to %q, which shares no files with %q, the recorded folder; if that is intended, start once with --moved; otherwise %s",
 			s.Place, e.Origin.Given, e.Origin.Name, e.Recorded.Name, c.Apart())
