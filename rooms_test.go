@@ -20,15 +20,22 @@ import (
 // should be read: a file uses what later ones declare.
 var rooms = map[string][]string{
 	"cmd/resourcesync": {
-		"ready.go", "publish.go", "metrics.go", "manual.go", "main.go", "checkconfig.go", "oai.go", "commands.go",
-		"confirm.go", "table.go", "run.go", "triggers.go", "source.go", "status.go", "sitesettings.go", "query.go",
-		"check.go", "reserved.go", "robots.go", "keepharvesters.go", "upstream.go", "build.go", "buildsettings.go",
-		"release.go", "mirror.go", "folder.go", "browsed.go", "bucket.go", "push.go", "versions.go", "reload.go",
-		"publication.go", "member.go", "version.go", "serve.go", "progress.go", "exclude.go", "daemon.go",
-		"state.go", "upstreamsettings.go", "statefile.go", "site.go", "set.go", "about.go", "content.go",
+		"manual.go", "main.go", "commands.go", "query.go", "check.go", "triggers.go", "mirror.go", "version.go",
+		"checkconfig.go", "confirm.go", "build.go", "run.go", "buildsettings.go", "serve.go",
 	},
 	"cmd/resourcesync/internal/mirror": {
 		"follow.go", "audit.go", "status.go", "sink.go", "metrics.go", "mirror.go", "settings.go",
+	},
+	"cmd/resourcesync/internal/daemon": {
+		"ready.go", "status.go", "publish.go", "release.go", "metrics.go", "reserved.go", "reload.go",
+		"publication.go", "member.go", "progress.go", "harvesters.go", "daemon.go",
+	},
+	"cmd/resourcesync/internal/site": {
+		"existing.go", "state.go", "file.go", "settings.go", "effective.go", "here.go", "site.go", "push.go",
+	},
+	"cmd/resourcesync/internal/origin": {
+		"robots.go", "versions.go", "kinds.go", "bucket.go", "oai.go", "folder.go", "table.go", "source.go",
+		"upstream.go", "upstreamsettings.go", "content.go", "set.go", "about.go", "browsed.go", "exclude.go",
 	},
 	"rshttp": {
 		"transfer.go", "counters.go", "memento.go", "mount.go", "page.go", "push.go",

@@ -13,6 +13,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/resourcesync-go/resourcesync/adapters/objectstore"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/daemon"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/state"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
@@ -43,11 +44,11 @@ func build(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}()
 	stop := runStore(ctx, st)
 	defer stop()
-	m, err := openAlone(ctx, c.site, c.folder, st, screen, log)
+	m, err := daemon.OpenMember(ctx, c.site, c.folder, st, screen, log)
 	if err != nil {
 		return err
 	}
-	defer m.close()
+	defer m.Close()
 	if err := c.run(ctx, m, stdout); ctx.Err() == nil || err == nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func runStore(ctx context.Context, st *state.State) (stop func()) {
 	}
 }
 
-func (c *buildConfig) run(ctx context.Context, m *member, stdout io.Writer) error {
+func (c *buildConfig) run(ctx context.Context, m *daemon.Member, stdout io.Writer) error {
 	src, err := c.source(m)
 	if err != nil {
 		return settings.Errorf("%w", err)
@@ -74,7 +75,7 @@ func (c *buildConfig) run(ctx context.Context, m *member, stdout io.Writer) erro
 	if err != nil {
 		return err
 	}
-	m.reserve(reserved)
+	m.Reserve(reserved)
 	if _, err := m.Scanned.Update(ctx); err != nil {
 		return fmt.Errorf("the folder cannot be scanned, and no document has been changed: %w", err)
 	}
@@ -97,11 +98,11 @@ func (c *buildConfig) run(ctx context.Context, m *member, stdout io.Writer) erro
 	if err != nil {
 		return err
 	}
-	return kept.Err(confirmCommand)
+	return kept.Err(daemon.ConfirmCommand)
 }
 
 // write writes the documents to the folder or the bucket.
-func (c *buildConfig) write(ctx context.Context, m *member, src *static.Source) (static.Report, error) {
+func (c *buildConfig) write(ctx context.Context, m *daemon.Member, src *static.Source) (static.Report, error) {
 	o := &static.Options{Gzip: c.gzip, Grace: orAtOnce(c.grace), DumpEvery: orAtOnce(c.dumpEvery), Logger: m.Log}
 	if c.bucket == nil {
 		return static.Write(ctx, c.out, src, o)
@@ -119,8 +120,8 @@ func (c *buildConfig) write(ctx context.Context, m *member, src *static.Source) 
 }
 
 // source returns the documents of m.
-func (c *buildConfig) source(m *member) (*static.Source, error) {
-	set := m.published(c.site)
+func (c *buildConfig) source(m *daemon.Member) (*static.Source, error) {
+	set := m.Published(c.site)
 	return static.New(m.Documents.String(), []static.Set{{
 		Name: set.Name, Provider: set.Provider, Stater: set.Stater, Cutter: set.Cutter, Changer: set.Changer,
 		Opener: set.Opener, ChangeOpener: set.ChangeOpener, DescribedBy: set.DescribedBy,
@@ -135,7 +136,7 @@ func (c *buildConfig) source(m *member) (*static.Source, error) {
 
 // reserved returns the URL paths that resources must not have: the paths of the documents, and
 // of the folder with the documents if it is in the published one.
-func (c *buildConfig) reserved(m *member, src *static.Source) ([]string, error) {
+func (c *buildConfig) reserved(m *daemon.Member, src *static.Source) ([]string, error) {
 	taken := []string{wellknown.Path}
 	for _, name := range static.OwnFiles() { // beside the documents
 		taken = append(taken, m.Documents.Path+name)
@@ -165,9 +166,9 @@ func (c *buildConfig) reserved(m *member, src *static.Source) ([]string, error) 
 }
 
 // print reports the result, to people or to programs.
-func (c *buildConfig) print(ctx context.Context, stdout io.Writer, m *member, src *static.Source, report static.Report, took time.Duration) {
+func (c *buildConfig) print(ctx context.Context, stdout io.Writer, m *daemon.Member, src *static.Source, report static.Report, took time.Duration) {
 	scan := m.Scanned.Last()
-	listed, err := m.stat(ctx)
+	listed, err := m.Stat(ctx)
 	if err != nil {
 		m.Log.Warn("files not counted", "error", err)
 	}

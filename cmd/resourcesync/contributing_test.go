@@ -11,7 +11,7 @@ import (
 func TestWalks(t *testing.T) {
 	_, walks, _ := strings.Cut(read(t, "../../CONTRIBUTING.md"), "\n## Walks\n")
 	walks, _, _ = strings.Cut(walks, "\n## ")
-	code := read(t, "set.go") + read(t, "sitesettings.go") + read(t, "configtable_test.go") + read(t, "internal/settings/fault.go") + read(t, "internal/settings/settings.go") +
+	code := read(t, "internal/origin/kinds.go") + read(t, "internal/origin/set.go") + read(t, "internal/site/settings.go") + read(t, "configtable_test.go") + read(t, "internal/settings/fault.go") + read(t, "internal/settings/settings.go") +
 		read(t, "../../internal/document/kinds.go") + read(t, "../../internal/document/kind.go") + read(t, "../../internal/view/tables.go")
 	n := 0
 	for _, found := range regexp.MustCompile("`([^`]+)`|\\]\\(([^)]+)\\)").FindAllStringSubmatch(walks, -1) {
@@ -28,7 +28,7 @@ func TestWalks(t *testing.T) {
 			if _, err := os.Stat("../../" + name); err != nil {
 				t.Error(err)
 			}
-		case name == "declare", name == "check", name == "stateName", name == "identity", name == "open", name == "kinds", name == "Kind", name == "listed", name == "tableOf", name == "Group", name == "Restart":
+		case name == "Config", name == "Declare", name == "Check", name == "StateName", name == "Question", name == "Identity", name == "Open", name == "Kinds", name == "kinds", name == "Kind", name == "listed", name == "tableOf", name == "Group", name == "Restart":
 			if !regexp.MustCompile(`\b` + name + `\b`).MatchString(code) {
 				t.Errorf("no %s is declared", name)
 			}

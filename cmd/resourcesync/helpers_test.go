@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/daemon"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/site"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/state"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
@@ -264,17 +265,17 @@ func (s *served) changes() []string {
 const eraseLine = "\r\x1b[K"
 
 // open opens the set of c. Only scans of its scanner keep it up to date.
-func open(t testing.TB, c *site.Config, st *state.State, screen *terminal.Screen) *member {
+func open(t testing.TB, c *site.Config, st *state.State, screen *terminal.Screen) *daemon.Member {
 	t.Helper()
-	m, err := openAlone(t.Context(), c, c.Sets[0], st, screen, slog.New(slog.DiscardHandler))
+	m, err := daemon.OpenMember(t.Context(), c, c.Sets[0], st, screen, slog.New(slog.DiscardHandler))
 	must(t, err)
-	t.Cleanup(func() { must(t, m.close()) })
-	m.reserve(nil)
+	t.Cleanup(func() { must(t, m.Close()) })
+	m.Reserve(nil)
 	return m
 }
 
 // scanOf scans a set once.
-func scanOf(t testing.TB, m *member) {
+func scanOf(t testing.TB, m *daemon.Member) {
 	t.Helper()
 	_, err := m.Scanned.Update(t.Context())
 	must(t, err)

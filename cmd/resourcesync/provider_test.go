@@ -51,7 +51,7 @@ func TestPublicationIsProvider(t *testing.T) {
 			scanOf(t, p)
 			file := func(key string) string { return filepath.Join(flags[0], filepath.FromSlash(key)) }
 			o := &providertest.Options{
-				Opener: p.content.Origin.(resourcesync.Opener),
+				Opener: p.Content.Origin.(resourcesync.Opener),
 				Put: func(ctx context.Context, resources ...resourcesync.Resource) error {
 					for _, r := range resources {
 						write(t, file(r.Key), string(providertest.Content(r)))
@@ -73,7 +73,7 @@ func TestPublicationIsProvider(t *testing.T) {
 				},
 				ExactStat: true,
 			}
-			o.ChangeOpener = p.content.Set.ChangeOpener
+			o.ChangeOpener = p.Content.Set.ChangeOpener
 			if err := providertest.Test(t.Context(), p.Scanned, o); err != nil {
 				t.Error(err)
 			}

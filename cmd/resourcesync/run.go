@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/daemon"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/site"
@@ -22,7 +23,7 @@ func runSets(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
-	return publish(ctx, c, r.load, stdout, stderr)
+	return daemon.Run(ctx, c, r.load, stdout, stderr)
 }
 
 // A runConfig is the command line of run and check-config: a configuration file, and

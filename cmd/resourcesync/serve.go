@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/daemon"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/site"
@@ -19,7 +20,7 @@ func publisher(command string) func(ctx context.Context, args []string, stdout, 
 		if err != nil {
 			return err
 		}
-		return publish(ctx, c, nil, stdout, stderr)
+		return daemon.Run(ctx, c, nil, stdout, stderr)
 	}
 }
 

@@ -24,10 +24,10 @@ type Content struct {
 	From slog.Attr // what the resources come from, for the log; mandatory
 	Unit string    // what they are, in the singular: file, page; mandatory
 
-	// Origin fills the stored set. Without it, nothing is scanned, and set has a Provider.
+	// Origin fills the stored set. Without it, nothing is scanned, and Set has a Provider.
 	Origin scan.Origin
 
-	// Health returns the errors of a Provider of set that its Health does not report.
+	// Health returns the errors of a Provider of Set that its Health does not report.
 	Health func() error
 
 	// Notes returns remarks that are not failures, for the public: they name no file and no
@@ -38,7 +38,7 @@ type Content struct {
 	// have changed. Without it, a ping causes a complete scan.
 	Changed func(urls ...*url.URL)
 
-	// Ping returns the handler of pings with a token, in place of one that calls changed.
+	// Ping returns the handler of pings with a token, in place of one that calls Changed.
 	Ping func(token string) http.Handler
 
 	// Set has the fields that the published set adds to the scanned one, such as an Opener.
@@ -56,18 +56,18 @@ type Content struct {
 	// Status adds the fields that only sets of this kind have to a status.
 	Status func(*status.Set)
 
-	// Close releases the resources that open has acquired.
+	// Close releases the resources that Open has acquired.
 	Close func() error
 }
 
-// An Set is the set in which an origin is published.
+// A Set is the set in which an origin is published.
 type Set struct {
 	Name      string // "" if the set is alone
 	Log       *slog.Logger
 	State     *state.State
 	Callback  *destination.Callback // of hubs; nil if they cannot reach it
 	BaseURL   string                // of the URLs that the set serves
-	Base      *url.URL              // baseURL, parsed
+	Base      *url.URL              // BaseURL, parsed
 	Hub       string                // the path of the built-in hub
 	Documents *url.URL              // the base of the set's documents
 	Retained  time.Duration         // how long changes are in Change Lists, or in the archive

@@ -1,3 +1,4 @@
+// Package origin has the kinds of sets: a file for each, with its settings and how it opens.
 package origin
 
 import (

@@ -23,7 +23,7 @@ type Common struct {
 	About       About
 	DescribedBy string            // the URI of a description of the set
 	Publish     string            // the bucket that keeps the documents; "" for none
-	PublishAt   *bucketurl.Bucket // publish, parsed
+	PublishAt   *bucketurl.Bucket // Publish, parsed
 	PingToken   string            // "" for no pings
 }
 

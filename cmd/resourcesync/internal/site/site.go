@@ -1,3 +1,5 @@
+// Package site has the configuration of a site, from the command line or a file, and the state that it
+// names.
 package site
 
 import (

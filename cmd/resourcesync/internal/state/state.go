@@ -1,3 +1,4 @@
+// Package state opens the data that outlives a process: the state in a file or in PostgreSQL.
 package state
 
 import (

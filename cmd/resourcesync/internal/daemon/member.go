@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"context"
@@ -22,26 +22,26 @@ import (
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
-// confirmCommand confirms held deletions.
-const confirmCommand = "resourcesync confirm-deletions"
+// ConfirmCommand confirms held deletions.
+const ConfirmCommand = "resourcesync confirm-deletions"
 
-// A member is a set that is being published.
-type member struct {
+// A Member is a set that is being published.
+type Member struct {
 	*origin.Set
 	config  origin.Config
 	daemon  *daemon
-	content *origin.Content
+	Content *origin.Content
 	ready   func(resources int64) // called once
 	isReady atomic.Bool           // ready was called
 }
 
-// openAlone opens the parts of a set that no daemon publishes. Nothing runs yet, and nothing is recorded.
-func openAlone(ctx context.Context, c *site.Config, set origin.Config, st *state.State, screen *terminal.Screen, log *slog.Logger) (*member, error) {
+// OpenMember opens the parts of a set that no daemon publishes. Nothing runs yet, and nothing is recorded.
+func OpenMember(ctx context.Context, c *site.Config, set origin.Config, st *state.State, screen *terminal.Screen, log *slog.Logger) (*Member, error) {
 	return openMember(ctx, &daemon{state: st, screen: screen, log: log}, c, set)
 }
 
 // openMember opens the parts of a set. Nothing runs yet, and nothing is recorded.
-func openMember(ctx context.Context, p *daemon, c *site.Config, config origin.Config) (*member, error) {
+func openMember(ctx context.Context, p *daemon, c *site.Config, config origin.Config) (*Member, error) {
 	base, err := c.Base()
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func openMember(ctx context.Context, p *daemon, c *site.Config, config origin.Co
 		Base: base, Hub: base.Path + site.HubPath, Documents: base.JoinPath(c.Prefix),
 		Retained: max(c.Retain, c.Archive), Window: c.Window,
 	}
-	m := &member{Set: set, config: config, daemon: p, ready: func(int64) {}}
+	m := &Member{Set: set, config: config, daemon: p, ready: func(int64) {}}
 	if s.Path != "" {
 		m.Base = base.JoinPath(s.Path)
 	}
@@ -66,21 +66,21 @@ func openMember(ctx context.Context, p *daemon, c *site.Config, config origin.Co
 	if m.Stored, err = c.OpenSet(ctx, p.state, config); err != nil {
 		return nil, site.Named(m.Name, err)
 	}
-	if m.content, err = config.Open(ctx, set); err != nil {
+	if m.Content, err = config.Open(ctx, set); err != nil {
 		return nil, site.Named(m.Name, err)
 	}
-	if m.content.Origin != nil {
+	if m.Content.Origin != nil {
 		if err := m.scanInto(ctx); err != nil {
-			return nil, site.Named(m.Name, errors.Join(err, m.close()))
+			return nil, site.Named(m.Name, errors.Join(err, m.Close()))
 		}
 	}
 	return m, nil
 }
 
 // scanInto joins the origin and the stored set.
-func (m *member) scanInto(ctx context.Context) (err error) {
+func (m *Member) scanInto(ctx context.Context) (err error) {
 	c, st := m.config.Shared(), m.State
-	first := &firstScan{screen: m.daemon.screen, log: m.Log, name: m.Name, unit: m.content.Unit + "s"}
+	first := &firstScan{screen: m.daemon.screen, log: m.Log, name: m.Name, unit: m.Content.Unit + "s"}
 	limits := c.StoreOptions()
 	o := &scan.Options{
 		Every:         c.Rescan,
@@ -90,7 +90,7 @@ func (m *member) scanInto(ctx context.Context) (err error) {
 		Shared:        st.Shared,
 		NoDumps:       !c.Dumps,
 		Progress:      first.report,
-		Confirm:       confirmCommand,
+		Confirm:       ConfirmCommand,
 		Logger:        m.Log,
 	}
 	if metrics := m.daemon.metrics; metrics != nil {
@@ -102,7 +102,7 @@ func (m *member) scanInto(ctx context.Context) (err error) {
 			}
 		}
 	}
-	m.Scanned, err = scan.Into(ctx, st.Store, m.Stored.Name(), m.content.Origin, o)
+	m.Scanned, err = scan.Into(ctx, st.Store, m.Stored.Name(), m.Content.Origin, o)
 	if other, ok := errors.AsType[*scan.OriginError](err); ok {
 		return site.RefuseOrigin(st, c, other)
 	}
@@ -110,7 +110,7 @@ func (m *member) scanInto(ctx context.Context) (err error) {
 }
 
 // run keeps the set up to date until ctx ends.
-func (m *member) run(ctx context.Context) error {
+func (m *Member) run(ctx context.Context) error {
 	if m.Scanned == nil {
 		m.show(ctx)
 		<-ctx.Done()
@@ -128,8 +128,8 @@ func (m *member) run(ctx context.Context) error {
 }
 
 // show reports that the set can be read.
-func (m *member) show(ctx context.Context) {
-	now, err := m.stat(ctx)
+func (m *Member) show(ctx context.Context) {
+	now, err := m.Stat(ctx)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, resourcesync.ErrNotReady) {
 		m.Log.Warn("resources not counted", "error", err)
 	}
@@ -139,17 +139,17 @@ func (m *member) show(ctx context.Context) {
 	ready(now.Count)
 }
 
-func (m *member) close() error {
-	if m.content == nil || m.content.Close == nil {
+func (m *Member) Close() error {
+	if m.Content == nil || m.Content.Close == nil {
 		return nil
 	}
-	return m.content.Close()
+	return m.Content.Close()
 }
 
-// published returns the set as a Source publishes it. The member runs it, because it can
+// Published returns the set as a Source publishes it. The member runs it, because it can
 // outlive the Source.
-func (m *member) published(site *site.Config) rshttp.Set {
-	set := m.content.Set
+func (m *Member) Published(site *site.Config) rshttp.Set {
+	set := m.Content.Set
 	if set.Provider == nil {
 		set.Provider = m.Scanned.View
 	}
@@ -159,12 +159,12 @@ func (m *member) published(site *site.Config) rshttp.Set {
 	return set
 }
 
-// stat returns the state of the published set.
-func (m *member) stat(ctx context.Context) (resourcesync.Stat, error) {
+// Stat returns the state of the published set.
+func (m *Member) Stat(ctx context.Context) (resourcesync.Stat, error) {
 	if m.Scanned != nil {
 		return m.Scanned.Stat(ctx, resourcesync.Range{})
 	}
-	stater, ok := m.content.Set.Provider.(resourcesync.Stater)
+	stater, ok := m.Content.Set.Provider.(resourcesync.Stater)
 	if !ok {
 		return resourcesync.Stat{}, resourcesync.ErrNotReady
 	}
@@ -173,7 +173,7 @@ func (m *member) stat(ctx context.Context) (resourcesync.Stat, error) {
 
 // home returns the URL at which people see the set: its page or, without pages, the Capability
 // List.
-func (m *member) home(hasPages bool) string {
+func (m *Member) home(hasPages bool) string {
 	if hasPages {
 		return m.Documents.JoinPath("capabilitylist.html").String()
 	}
@@ -181,54 +181,54 @@ func (m *member) home(hasPages bool) string {
 }
 
 // rescan starts a complete scan.
-func (m *member) rescan() {
+func (m *Member) rescan() {
 	if m.Scanned != nil {
 		m.Scanned.Scan()
 	}
 }
 
 // ping returns the handler of pings, or nil if there is none.
-func (m *member) ping() http.Handler {
+func (m *Member) ping() http.Handler {
 	token := m.config.Shared().PingToken
 	if token == "" {
 		return nil
 	}
-	if m.content.Ping != nil {
-		return m.content.Ping(token)
+	if m.Content.Ping != nil {
+		return m.Content.Ping(token)
 	}
-	changed := m.content.Changed
+	changed := m.Content.Changed
 	if changed == nil {
 		changed = func(...*url.URL) { m.rescan() }
 	}
 	return sidecar.Ping(token, changed)
 }
 
-// reserve sets the URL paths of documents and other sets. Paths that end in a slash are
+// Reserve sets the URL paths of documents and other sets. Paths that end in a slash are
 // folders. If they have changed, the set is scanned again.
-func (m *member) reserve(paths []string) {
+func (m *Member) Reserve(paths []string) {
 	if before := m.Reserved.Swap(&paths); before != nil && !slices.Equal(*before, paths) {
 		m.rescan()
 	}
 }
 
 // health returns the errors because of which the set is not up to date.
-func (m *member) health(ctx context.Context) error {
+func (m *Member) health(ctx context.Context) error {
 	var all []error
 	if m.Scanned != nil {
 		all = append(all, m.Scanned.Health(ctx))
 	}
-	if m.content.Health != nil {
-		all = append(all, m.content.Health())
+	if m.Content.Health != nil {
+		all = append(all, m.Content.Health())
 	}
 	return m.named(errors.Join(all...))
 }
 
 // notes returns remarks about the set for the public.
-func (m *member) notes() []string {
-	if m.content.Notes == nil {
+func (m *Member) notes() []string {
+	if m.Content.Notes == nil {
 		return nil
 	}
-	all := m.content.Notes()
+	all := m.Content.Notes()
 	if m.Name != "" {
 		for i := range all {
 			all[i] = "set " + m.Name + ": " + all[i]
@@ -238,7 +238,7 @@ func (m *member) notes() []string {
 }
 
 // named adds the name of the set, if it has one, to each error that err joins.
-func (m *member) named(err error) error {
+func (m *Member) named(err error) error {
 	if err == nil || m.Name == "" {
 		return err
 	}

@@ -1,4 +1,5 @@
-package main
+// Package daemon publishes the sets of a site until it is told to stop, and replaces them at a reload.
+package daemon
 
 import (
 	"context"
@@ -91,9 +92,9 @@ func (p *daemon) newCallback(c *site.Config) error {
 	return err
 }
 
-// publish publishes the sets of c until ctx is done. At SIGHUP, it publishes the
+// Run publishes the sets of c until ctx is done. At SIGHUP, it publishes the
 // configuration that load returns; without load, the signal ends the process.
-func publish(ctx context.Context, c *site.Config, load func() (*site.Config, error), stdout, stderr io.Writer) error {
+func Run(ctx context.Context, c *site.Config, load func() (*site.Config, error), stdout, stderr io.Writer) error {
 	// Otherwise Go ends the process when the reader of a log disappears.
 	signal.Ignore(syscall.SIGPIPE)
 	reloads := make(chan os.Signal, 1)
@@ -155,7 +156,7 @@ func publish(ctx context.Context, c *site.Config, load func() (*site.Config, err
 	p.now.Store(first)
 	defer func() { p.now.Load().close() }()
 	for _, m := range first.members {
-		m.Log.Info("listening", "address", site.Addr().String(), "site", m.BaseURL, m.content.From, "state", st.Place)
+		m.Log.Info("listening", "address", site.Addr().String(), "site", m.BaseURL, m.Content.From, "state", st.Place)
 	}
 	err = p.run(ctx, site, atStatus, reloads, load)
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), closingTime)

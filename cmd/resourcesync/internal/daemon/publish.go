@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"context"
@@ -27,7 +27,7 @@ type place struct {
 // a lease, however their URLs are written: two leases would remove each other's documents.
 func (p *publication) openPlaces(ctx context.Context) error {
 	var buckets []string
-	of := make(map[string][]*member)
+	of := make(map[string][]*Member)
 	for _, m := range p.members {
 		bucket := m.config.Shared().PublishAt
 		if bucket == nil {
@@ -51,7 +51,7 @@ func (p *publication) openPlaces(ctx context.Context) error {
 }
 
 // openPlace opens the bucket of members.
-func (p *publication) openPlace(ctx context.Context, members []*member) (*place, error) {
+func (p *publication) openPlace(ctx context.Context, members []*Member) (*place, error) {
 	src, err := p.documentsOf(members)
 	if err != nil {
 		return nil, settings.Errorf("%w", err)
@@ -81,12 +81,12 @@ func (p *publication) openPlace(ctx context.Context, members []*member) (*place,
 }
 
 // documentsOf returns the documents of members that are kept in a bucket. They have no dumps.
-func (p *publication) documentsOf(members []*member) (*static.Source, error) {
+func (p *publication) documentsOf(members []*Member) (*static.Source, error) {
 	c := p.site
 	o := &static.SourceOptions{DescribedBy: c.DescribedBy, Division: static.Division(c.Division()), PlainSitemaps: c.Sitemap, WebSockets: p.sockets != nil, Logger: p.log}
 	var sets []static.Set
 	for _, m := range p.members {
-		set := m.published(c)
+		set := m.Published(c)
 		if !slices.Contains(members, m) {
 			o.Others = append(o.Others, wellknown.Set{CapabilityList: m.CapabilityList(), DescribedBy: set.DescribedBy})
 			continue

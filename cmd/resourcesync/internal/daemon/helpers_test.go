@@ -1,9 +1,11 @@
-package main
+package daemon
 
 import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -17,6 +19,20 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// write writes a file, and creates its folder.
+func write(t testing.TB, path, body string) {
+	t.Helper()
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(t, os.WriteFile(path, []byte(body), 0o644))
+}
 
 // configOf returns the configuration of a command with these arguments.
 func configOf(t testing.TB, command string, args ...string) *site.Config {

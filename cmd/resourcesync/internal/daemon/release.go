@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"path/filepath"
@@ -13,7 +13,7 @@ import (
 // a password, because operators see it on a page.
 func (p *publication) release() (command string, hidden bool) {
 	c := p.site
-	words := []string{confirmCommand}
+	words := []string{ConfirmCommand}
 	given, hidden := c.Catalog.Words("base-url", "state")
 	if c.File != "" {
 		if path, err := filepath.Abs(c.File); err == nil {

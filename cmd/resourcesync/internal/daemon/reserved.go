@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"slices"
@@ -33,11 +33,11 @@ func (p *publication) reserved() []string {
 func (p *publication) reserve() {
 	paths := p.reserved()
 	for _, m := range p.members {
-		if m.content.Handler != nil {
+		if m.Content.Handler != nil {
 			paths = append(paths, m.Base.Path)
 		}
 	}
 	for _, m := range p.members { // nothing is reserved for the whole of a set
-		m.reserve(slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return strings.HasPrefix(m.Base.Path, path) }))
+		m.Reserve(slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return strings.HasPrefix(m.Base.Path, path) }))
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"bytes"
@@ -11,6 +11,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
+
+// eraseLine is what the program writes to a terminal to remove a status line.
+const eraseLine = "\r\x1b[K"
 
 // TestD14_ProgressInTheLog scans 600 files in ten minutes without a terminal.
 func TestD14_ProgressInTheLog(t *testing.T) {

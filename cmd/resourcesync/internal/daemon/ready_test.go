@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"bytes"
@@ -22,8 +22,8 @@ func TestReadyCommand(t *testing.T) {
 		source, err := rshttp.New(u.JoinPath("resourcesync/").String(), []rshttp.Set{{Provider: memory.New(nil)}}, nil)
 		must(t, err)
 		var b bytes.Buffer
-		m := &member{Set: &origin.Set{Documents: u.JoinPath("resourcesync/")}, content: &origin.Content{Unit: "page"}}
-		p := &publication{daemon: &daemon{stdout: &b}, source: source, site: &site.Config{BaseURL: u.String(), AccessLog: "none"}, members: []*member{m}}
+		m := &Member{Set: &origin.Set{Documents: u.JoinPath("resourcesync/")}, Content: &origin.Content{Unit: "page"}}
+		p := &publication{daemon: &daemon{stdout: &b}, source: source, site: &site.Config{BaseURL: u.String(), AccessLog: "none"}, members: []*Member{m}}
 		p.announceReady(1)
 		command := regexp.MustCompile(`(?m)^  Harvest  resourcesync (.*)$`).FindStringSubmatch(b.String())[1]
 		out, err := exec.CommandContext(t.Context(), "sh", "-c", `printf '%s\n' `+command).Output()

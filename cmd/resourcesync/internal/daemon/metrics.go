@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"time"
@@ -40,8 +40,8 @@ func (p *publication) disks() (all []disk.Place) {
 		all = append(all, disk.Place{Of: "state", Path: p.state.Place})
 	}
 	for _, m := range p.members {
-		if m.content.Disk != "" {
-			all = append(all, disk.Place{Of: "copy", Set: m.Name, Path: m.content.Disk})
+		if m.Content.Disk != "" {
+			all = append(all, disk.Place{Of: "copy", Set: m.Name, Path: m.Content.Disk})
 		}
 	}
 	return all

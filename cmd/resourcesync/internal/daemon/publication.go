@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"context"
@@ -28,7 +28,7 @@ import (
 type publication struct {
 	*daemon
 	site      *site.Config
-	members   []*member
+	members   []*Member
 	places    []*place // buckets
 	source    *rshttp.Source
 	base      *url.URL       // of the site
@@ -97,7 +97,7 @@ func (p *publication) newSource() (err error) {
 	}
 	var sets []rshttp.Set
 	for _, m := range p.members {
-		sets = append(sets, m.published(c))
+		sets = append(sets, m.Published(c))
 	}
 	if p.source, err = rshttp.New(p.documents.String(), sets, o); err != nil {
 		return settings.Errorf("%w", err)
@@ -140,9 +140,9 @@ func (p *publication) close() {
 	closeAll(p.members)
 }
 
-func closeAll(members []*member) {
+func closeAll(members []*Member) {
 	for _, m := range members {
-		if err := m.close(); err != nil {
+		if err := m.Close(); err != nil {
 			m.Log.Warn("set not closed", "error", err)
 		}
 	}
@@ -150,7 +150,7 @@ func closeAll(members []*member) {
 
 // uploads reports whether the handler bounds the bodies of requests.
 func (p *publication) uploads() bool {
-	return slices.ContainsFunc(p.members, func(m *member) bool { return m.Name != "" || m.content.Uploads })
+	return slices.ContainsFunc(p.members, func(m *Member) bool { return m.Name != "" || m.Content.Uploads })
 }
 
 // siteHandler returns the handler of the documents and the sets. The set with the longest
@@ -162,10 +162,10 @@ func (p *publication) siteHandler() (http.Handler, error) {
 	}
 	var parts []part
 	for _, m := range p.members {
-		if m.content.Handler == nil {
+		if m.Content.Handler == nil {
 			continue
 		}
-		h, err := m.content.Handler(p.source)
+		h, err := m.Content.Handler(p.source)
 		if err != nil {
 			return nil, site.Named(m.Name, err)
 		}
@@ -262,7 +262,7 @@ func (p *publication) serveReady(w http.ResponseWriter, r *http.Request) {
 	if !operators.IsFreshGet(w, r) {
 		return
 	}
-	if slices.ContainsFunc(p.members, func(m *member) bool { return !m.isReady.Load() }) {
+	if slices.ContainsFunc(p.members, func(m *Member) bool { return !m.isReady.Load() }) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		io.WriteString(w, "not ready; the first scan has not ended\n")
 		return

@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"cmp"
@@ -52,7 +52,7 @@ func (p *publication) announceReady(listed int64) {
 func (p *publication) countListed(n int64) string {
 	unit, verb := "resource", "is"
 	if len(p.members) == 1 {
-		unit = p.members[0].content.Unit
+		unit = p.members[0].Content.Unit
 	}
 	if n != 1 {
 		unit, verb = unit+"s", "are"

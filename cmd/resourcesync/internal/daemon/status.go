@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"context"
@@ -154,7 +154,7 @@ func (p *publication) subscription(sub *hub.Subscription, t *topic.TopicStatus) 
 }
 
 // status describes the set.
-func (m *member) status(ctx context.Context) (status.Set, error) {
+func (m *Member) status(ctx context.Context) (status.Set, error) {
 	s := status.Set{Name: m.Name}
 	if m.Name != "" {
 		s.Kind = m.config.Shared().Kind
@@ -167,7 +167,7 @@ func (m *member) status(ctx context.Context) (status.Set, error) {
 			}
 		}
 	}
-	set, err := m.stat(ctx)
+	set, err := m.Stat(ctx)
 	switch {
 	case err == nil:
 		if s.Changed, s.Uncounted = set.LastModified, set.Count < 0; !s.Uncounted {
@@ -177,10 +177,10 @@ func (m *member) status(ctx context.Context) (status.Set, error) {
 		err = nil
 	}
 	if kept, err := m.Stored.Kept(ctx); err == nil && kept.Held > 0 {
-		s.Held = &status.Held{Files: kept.Held, Since: kept.Since, Until: kept.Until, Confirmed: kept.Confirmed, Unit: m.content.Unit, Question: m.config.Question()}
+		s.Held = &status.Held{Files: kept.Held, Since: kept.Since, Until: kept.Until, Confirmed: kept.Confirmed, Unit: m.Content.Unit, Question: m.config.Question()}
 	}
-	if m.content.Status != nil {
-		m.content.Status(&s)
+	if m.Content.Status != nil {
+		m.Content.Status(&s)
 	}
 	s.Notes = m.notes()
 	return s, m.named(err)

@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 )
 
 // same returns the member that has this configuration, or nil. p may be nil.
-func (p *publication) same(config origin.Config) *member {
+func (p *publication) same(config origin.Config) *Member {
 	if p == nil {
 		return nil
 	}
@@ -31,8 +31,8 @@ func (p *publication) same(config origin.Config) *member {
 
 // without returns the members of p that another publication, which may be nil, does not
 // have.
-func (p *publication) without(other *publication) []*member {
-	return slices.DeleteFunc(slices.Clone(p.members), func(m *member) bool {
+func (p *publication) without(other *publication) []*Member {
+	return slices.DeleteFunc(slices.Clone(p.members), func(m *Member) bool {
 		return other != nil && slices.Contains(other.members, m)
 	})
 }
@@ -50,7 +50,7 @@ func (p *daemon) runPublications(ctx context.Context, reloads <-chan os.Signal, 
 		})
 		return func() { cancel(); <-done }
 	}
-	running := make(map[*member]func()) // stops
+	running := make(map[*Member]func()) // stops
 	stopSource := p.begin(start, running, nil)
 	for {
 		select {
@@ -100,7 +100,7 @@ func (p *daemon) runPublications(ctx context.Context, reloads <-chan os.Signal, 
 
 // begin starts the Source of the current publication, and the members that are not
 // running.
-func (p *daemon) begin(start func(run func(ctx context.Context) error) (stop func()), running map[*member]func(), before *publication) (stopSource func()) {
+func (p *daemon) begin(start func(run func(ctx context.Context) error) (stop func()), running map[*Member]func(), before *publication) (stopSource func()) {
 	now := p.now.Load()
 	now.reserve()
 	if p.metrics != nil {
@@ -173,7 +173,7 @@ func needRestart(before, now *site.Config) error {
 
 // logReload logs the result for each set.
 func (p *daemon) logReload(before, now *publication) {
-	names := func(members []*member) (names []string) {
+	names := func(members []*Member) (names []string) {
 		for _, m := range members {
 			names = append(names, m.Name)
 		}
