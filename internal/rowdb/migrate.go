@@ -15,6 +15,15 @@ import (
 // that also records its number. steps has functions for what no script can do, by the
 // number of the script after which they run, in its transaction. Any number of processes
 // may call Migrate at the same time. It writes nothing if the tables are up to date.
+//
+// After a script, programs that do not know it refuse the tables with ErrNewer, unless its first
+// line says which programs may still use them:
+//
+//	-- programs: 21
+//
+// means those that know script 21, which may run at the same time. Such a script only adds what
+// they need not know, or removes what they do not use. So a column is replaced in two
+// releases: one adds the new column and writes both, and the next one removes the old one.
 func Migrate(ctx context.Context, db DB, files fs.FS, steps map[int]func(context.Context, Conn) error) error {
 	scripts, err := fs.Glob(files, "migrations/*.sql")
 	if err != nil {
@@ -26,44 +35,76 @@ func Migrate(ctx context.Context, db DB, files fs.FS, steps map[int]func(context
 			return fmt.Errorf("rowdb: migration %s is not number %d", name, i+1)
 		}
 	}
-	current := func(c Querier) (int, error) {
-		n, err := One(ctx, c, Int, "SELECT coalesce(max(number), 0) FROM rs_migration")
-		return int(n), err
+	// A positive number is that of a script that programs must know, and a negative one that of
+	// a script that they need not know. Programs of early versions look at the greatest alone.
+	read := func(c Querier) (l level, err error) {
+		return One(ctx, c, func(r Row) level { return level{required: int(r.Int(0)), run: max(int(r.Int(0)), -int(r.Int(1)))} },
+			"SELECT coalesce(max(number), 0), coalesce(min(number), 0) FROM rs_migration")
 	}
-	if version, err := current(db); err == nil && version == len(scripts) {
+	if now, err := read(db); err == nil && now.required <= len(scripts) && now.run >= len(scripts) {
 		return nil
 	}
-	version := -1
-	for version < len(scripts) {
+	now := level{run: -1}
+	for now.run < len(scripts) {
 		err := db.Update(ctx, func(c Conn) (err error) {
 			if err := c.Script(ctx, "CREATE TABLE IF NOT EXISTS rs_migration (number BIGINT PRIMARY KEY)"); err != nil {
 				return err
 			}
-			if version, err = current(c); err != nil || version >= len(scripts) {
+			if now, err = read(c); err != nil || now.run >= len(scripts) {
 				return err
 			}
-			script, err := fs.ReadFile(files, scripts[version])
+			name := scripts[now.run]
+			script, err := fs.ReadFile(files, name)
 			if err != nil {
 				return err
 			}
 			if err := c.Script(ctx, string(script)); err != nil {
-				return fmt.Errorf("%s: %w", scripts[version], err)
+				return fmt.Errorf("%s: %w", name, err)
 			}
-			version++
-			if step := steps[version]; step != nil {
+			now.run++
+			if step := steps[now.run]; step != nil {
 				if err := step(ctx, c); err != nil {
-					return fmt.Errorf("%s: %w", scripts[version-1], err)
+					return fmt.Errorf("%s: %w", name, err)
 				}
 			}
-			_, err = c.Exec(ctx, "INSERT INTO rs_migration (number) VALUES ($1)", version)
+			required, err := requiredBy(string(script), now.run)
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			if required > now.required {
+				if _, err := c.Exec(ctx, "INSERT INTO rs_migration (number) VALUES ($1)", required); err != nil {
+					return err
+				}
+			}
+			if required < now.run {
+				_, err = c.Exec(ctx, "INSERT INTO rs_migration (number) VALUES ($1)", -now.run)
+			}
 			return err
 		})
 		if err != nil {
 			return fmt.Errorf("rowdb: migration: %w", err)
 		}
 	}
-	if version > len(scripts) {
-		return fmt.Errorf("rowdb: %w: the tables have version %d, and this program knows versions up to %d", ErrNewer, version, len(scripts))
+	if now.required > len(scripts) {
+		return fmt.Errorf("rowdb: %w: the tables have version %d, and this program knows versions up to %d", ErrNewer, now.required, len(scripts))
 	}
 	return nil
+}
+
+// A level is what the tables have, and what programs must know to use them.
+type level struct{ run, required int }
+
+// requiredBy returns the number of the script that programs must know after a script with this
+// number.
+func requiredBy(script string, number int) (int, error) {
+	line, _, _ := strings.Cut(script, "\n")
+	text, stated := strings.CutPrefix(line, "-- programs: ")
+	if !stated {
+		return number, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err == nil && (n < 1 || n > number) {
+		err = fmt.Errorf("programs that know script %d are not earlier than script %d", n, number)
+	}
+	return n, err
 }

@@ -423,3 +423,43 @@ func TestMigrate(t *testing.T) {
 		}
 	})
 }
+
+// TestMigrateInTwoSteps: programs that need not know what a script has added use the tables beside
+// newer ones, until a later script removes what they use.
+func TestMigrateInTwoSteps(t *testing.T) {
+	each(t, func(t *testing.T, open func() rowdb.DB) {
+		db := open()
+		scripts := []string{"CREATE TABLE numbers (n BIGINT)", "INSERT INTO numbers (n) VALUES (2)",
+			"-- programs: 2\nINSERT INTO numbers (n) VALUES (3)", "-- programs: 2\nINSERT INTO numbers (n) VALUES (4)",
+			"-- programs: 3\nINSERT INTO numbers (n) VALUES (5)", "INSERT INTO numbers (n) VALUES (6)"}
+		program := func(knows int) error { // starts a program
+			files := fstest.MapFS{}
+			for i, script := range scripts[:knows] {
+				files[fmt.Sprintf("migrations/%04d_x.sql", i+1)] = &fstest.MapFile{Data: []byte(script)}
+			}
+			return rowdb.Migrate(t.Context(), db, files, nil)
+		}
+		for _, step := range []struct {
+			start, oldest int // the program that starts, and the oldest one that may start after it
+		}{{2, 2}, {3, 2}, {4, 2}, {5, 3}, {6, 6}} {
+			for range 2 {
+				if err := program(step.start); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for knows := 1; knows <= step.start; knows++ {
+				err := program(knows)
+				if refused := errors.Is(err, rowdb.ErrNewer); refused != (knows < step.oldest) || !refused && err != nil {
+					t.Errorf("after program %d, program %d: %v", step.start, knows, err)
+				}
+			}
+		}
+		if got := numbers(t, db); !slices.Equal(got, []int64{2, 3, 4, 5, 6}) {
+			t.Errorf("got %v", got)
+		}
+		// Programs of early versions compare this with the number of their scripts.
+		if n, err := rowdb.One(t.Context(), db, rowdb.Int, "SELECT max(number) FROM rs_migration"); err != nil || n != 6 {
+			t.Errorf("the greatest number is %d, %v", n, err)
+		}
+	})
+}
