@@ -75,6 +75,10 @@ func newServer(t testing.TB) *Server {
 	return s
 }
 
+// Credential returns the user that the server runs as, for a program that must not run as root
+// either; nil is the user of the test.
+func (s *Server) Credential() *syscall.Credential { return s.as.Credential }
+
 func (s *Server) data() string { return filepath.Join(s.folder, "data") }
 
 // run runs a program of PostgreSQL.

@@ -3,8 +3,7 @@
 //
 // Outside the pool, each running process uses one connection. The process that sequences
 // changes uses one more, the process that publishes them another one, and each scan uses
-// two. A connection pooler must pool sessions,
-// not transactions.
+// two. A connection pooler must pool sessions, not transactions; Open refuses the latter.
 //
 // A host that uses database/sql opens a pgxpool.Pool and gets a *sql.DB of the same
 // connections from stdlib.OpenDBFromPool of pgx.
@@ -30,6 +29,9 @@ var migrations embed.FS
 // the search path of its connections. It creates or migrates the tables. The caller
 // closes the pool, after the store. opts may be nil.
 func Open(ctx context.Context, pool *pgxpool.Pool, opts *sqlstore.Options) (*sqlstore.Store, error) {
+	if err := pgdb.CheckSessions(ctx, pool); err != nil {
+		return nil, fmt.Errorf("sqlstore: %w", err)
+	}
 	db, err := pgdb.New(ctx, pool)
 	if err != nil {
 		return nil, fmt.Errorf("sqlstore: %w", err)

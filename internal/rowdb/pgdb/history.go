@@ -140,13 +140,13 @@ func identify(ctx context.Context, conn *pgconn.PgConn) (h history, err error) {
 	return h, nil
 }
 
-// first returns the columns of the only row of a statement. It prepares nothing.
+// first returns the columns of the only row of the last statement of a script. It prepares nothing.
 func first(ctx context.Context, conn *pgconn.PgConn, sql string) (row []string, err error) {
 	results, err := conn.Exec(ctx, sql).ReadAll()
 	if err != nil {
 		return nil, err
 	}
-	for _, column := range results[0].Rows[0] {
+	for _, column := range results[len(results)-1].Rows[0] {
 		row = append(row, string(column))
 	}
 	return row, nil
