@@ -139,9 +139,9 @@ func TestRefusals(t *testing.T) {
 	}{
 		"nothing":             {nil, `"resourcesync serve DIR"`},
 		"unknown command":     {[]string{"sevre", here}, `"resourcesync help"`},
-		"version of what":     {[]string{"version", "serve"}, "takes no arguments"},
+		"version of what":     {[]string{"version", "serve"}, `unexpected argument "serve"`},
 		"version of a flag":   {[]string{"version", "--verbose"}, `"resourcesync version --help"`},
-		"manual of what":      {[]string{"man", "serve"}, "takes no arguments"},
+		"manual of what":      {[]string{"man", "serve"}, `unexpected argument "serve"`},
 		"no shell":            {[]string{"completion"}, "bash, fish, zsh"},
 		"two shells":          {[]string{"completion", "bash", "zsh"}, "name one shell"},
 		"another shell":       {[]string{"completion", "dash"}, "did you mean bash?"},

@@ -53,17 +53,14 @@ func offeredCommands() ([]completion.Command, error) {
 
 // printManual prints a manual page that has all help texts.
 func printManual(_ context.Context, args []string, stdout, _ io.Writer) error {
-	args, err := parse(new(settings.Catalog), args)
-	switch {
-	case err != nil:
-		return refuse("man", err)
-	case len(args) > 0:
-		return settings.Errorf("man takes no arguments, but got %q", args[0])
+	if err := parseAlone("man", new(settings.Catalog), args); err != nil {
+		return err
 	}
 	page := manual.Page{Name: "resourcesync", Purpose: "publish a folder, website or table as a ResourceSync Source"}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		page.Version, page.Date = info.Main.Version, revisionTime(info)
 	}
+	var err error
 	if page.Overview, err = readHelp("help"); err != nil {
 		return err
 	}

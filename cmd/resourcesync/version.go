@@ -14,18 +14,14 @@ import (
 )
 
 func version(_ context.Context, args []string, stdout, _ io.Writer) error {
-	args, err := parse(new(settings.Catalog), args)
-	switch {
-	case err != nil:
-		return refuse("version", err)
-	case len(args) > 0:
-		return settings.Errorf("version takes no arguments, but got %q", args[0])
+	if err := parseAlone("version", new(settings.Catalog), args); err != nil {
+		return err
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return errors.New("this program was built without information about its version")
 	}
-	_, err = io.WriteString(stdout, versionText(info))
+	_, err := io.WriteString(stdout, versionText(info))
 	return err
 }
 

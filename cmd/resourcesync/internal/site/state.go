@@ -29,7 +29,7 @@ type stateChecker interface {
 	CheckState(path, given string) error
 }
 
-// A Journaler is a origin.Config whose changes a journal may record, in the database of a host.
+// A Journaler is an origin.Config whose changes a journal may record, in the database of a host.
 type Journaler interface {
 	// ConfirmJournal publishes the deletions that the journal holds, if there is one.
 	ConfirmJournal(ctx context.Context, st *state.State) (rows int64, err error)
