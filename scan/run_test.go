@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/memory"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
@@ -274,5 +275,37 @@ func TestRunner(t *testing.T) {
 		if err := r.Run(t.Context()); err != lost {
 			t.Errorf("Run: %v", err)
 		}
+	})
+}
+
+// A restartable set tells when it has lost changes. It is the only one of its store.
+type restartable struct {
+	scan.Stored
+	restarted chan struct{}
+}
+
+func (r restartable) Restarted() <-chan struct{} { return r.restarted }
+
+func (r restartable) Set(context.Context, string, *scan.SetOptions) (restartable, error) {
+	return r, nil
+}
+
+// TestScansAfterRestart: a set that has lost changes has everything scanned at once.
+func TestScansAfterRestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := folder{began: time.Now()}
+		f.set(nil, "a")
+		into := restartable{memory.New(nil), make(chan struct{})}
+		set, err := scan.Into(t.Context(), into, "files", &f, nil)
+		must(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- set.Run(ctx) }()
+		pass(10 * time.Second)
+		into.restarted <- struct{}{}
+		synctest.Wait()
+		f.want(t, "0s 10s")
+		cancel()
+		must(t, <-ended)
 	})
 }
