@@ -46,6 +46,7 @@ type Set struct {
 	// the set unless another value keeps the journal, which may then lag behind the set.
 	ChangeStater  resourcesync.Stater
 	ChangeWatcher resourcesync.Watcher
+	WatchesApart  bool // ChangeWatcher is not the Watcher of the set
 
 	// Covered remembers which URLs the set covers, or is nil. RunSets tells it about changes.
 	Covered *covercache.Cache
@@ -155,7 +156,7 @@ func (st *Set) findCompanions(journal resourcesync.Changer) {
 	if journal != nil {
 		st.ChangeStater, _ = journal.(resourcesync.Stater)
 		if w, ok := journal.(resourcesync.Watcher); ok {
-			st.ChangeWatcher = w
+			st.ChangeWatcher, st.WatchesApart = w, true
 		}
 	}
 	if a, ok := st.Changer.(resourcesync.ChangeArchived); ok && st.ChangeArchiver == nil {

@@ -15,7 +15,7 @@ func (d *Feed) Watches() bool {
 // journal and of its partitions, which lag behind the set.
 func (d *Feed) Watch(ctx context.Context, wake func()) error {
 	watches := []func(context.Context, func()) error{d.set.Watcher.Watch, d.set.Pages.Divided.Listen, d.set.Packages.Divided.Listen}
-	if d.set.ChangeWatcher != nil {
+	if d.set.WatchesApart {
 		watches = append(watches, d.set.ChangeWatcher.Watch)
 	}
 	ctx, stop := context.WithCancel(ctx)
