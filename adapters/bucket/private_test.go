@@ -25,7 +25,7 @@ func TestPrivate(t *testing.T) {
 	if got, want := p.Progress(), (scan.Progress{Resources: 2, Skipped: 3}); got != want {
 		t.Errorf("progress %+v, expected %+v", got, want)
 	}
-	if got := strings.Count(p.log.String(), "403"); got != 3 {
+	if got := strings.Count(p.log.String(), `status="403 `); got != 3 {
 		t.Errorf("%d reports:\n%s", got, p.log)
 	}
 	for key := range p.listed(t) {
