@@ -17,7 +17,7 @@ func toVersion19(t *testing.T, s *Store) {
 	err := s.db.Write(t.Context(), func(c rowdb.Conn) error {
 		return c.Script(t.Context(), `ALTER TABLE rs_progress DROP COLUMN last_delivered;
 			DROP TABLE rs_note;
-			DELETE FROM rs_migration WHERE number > 19;`)
+			DELETE FROM rs_migration WHERE abs(number) > 19;`)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -24,9 +24,9 @@ type sequenced struct {
 	held    time.Duration // how long its transactions took, while writers to SQLite had to wait
 }
 
-// sequence numbers committed changes until none is pending. In SQLite it leaves those that are
-// committed during its last batch to the next call, because a host that waits for the lock sleeps
-// for milliseconds. It uses several transactions, and each leaves a consistent state.
+// sequence numbers committed changes. It leaves those that are committed during its last batch to
+// the next call: a host that waits for the lock of SQLite sleeps for milliseconds. It uses several
+// transactions, and each leaves a consistent state.
 func (s *Store) sequence(ctx context.Context) (done sequenced, err error) {
 	for more := true; more && err == nil; {
 		var batch sequenced
@@ -40,8 +40,7 @@ func (s *Store) sequence(ctx context.Context) (done sequenced, err error) {
 // sequenceBatch numbers a batch of committed changes, and reports whether more are pending.
 func (s *Store) sequenceBatch(ctx context.Context) (done sequenced, more bool, err error) {
 	var read *ahead
-	lite := s.db.Dialect() == rowdb.SQLite
-	if lite {
+	if s.db.Dialect() == rowdb.SQLite {
 		read, err = s.readAhead(ctx)
 		if err != nil || read != nil && read.changes == 0 {
 			return done, false, err
@@ -68,7 +67,7 @@ func (s *Store) sequenceBatch(ctx context.Context) (done sequenced, more bool, e
 	}
 	done.held = time.Since(begun)
 	s.noteDiscarded()
-	return done, !lite || done.changes == batch, nil
+	return done, done.changes == batch, nil
 }
 
 // Pending returns when the oldest change was recorded that has no datetime yet, in the journal

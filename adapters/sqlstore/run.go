@@ -16,28 +16,10 @@ const (
 	// the id of its set.
 	sequencerLock = 0
 
-	// pollInterval is how often the sequencer looks for recorded changes without
-	// being woken.
-	pollInterval = time.Second
-
-	// After it has numbered changes in SQLite, the sequencer rests restRatio times as long as the
-	// transactions took, restPerChange for each change, and maxRest at most. A host that meets
-	// such a transaction sleeps for milliseconds, so there are few of them while others write
-	// much, and a change that comes alone never waits.
-	restRatio     = 19
-	restPerChange = 2 * time.Millisecond
-	maxRest       = 120 * time.Millisecond
-
 	// lockInterval is how often the other processes try to become the sequencer. A
 	// database frees the lock of a stopped process after 2 s, so sequencing resumes
 	// within 5 s, including the changes recorded meanwhile.
 	lockInterval = pollInterval / 2
-
-	// clearInterval is how often changes that the journals have dropped are deleted.
-	clearInterval = time.Minute
-
-	// clearPause is the time between two batches of deletions.
-	clearPause = 10 * time.Millisecond
 
 	// The delay between failed attempts doubles from minBackoff to maxBackoff.
 	minBackoff = pollInterval / 10
@@ -113,36 +95,7 @@ func (s *Store) succeeded(ctx context.Context, name string) {
 func (s *Store) lead(ctx context.Context, pending <-chan struct{}) error {
 	for {
 		leads, err := s.db.TryLock(ctx, sequencerLock, func(ctx context.Context) error {
-			cleared := time.Time{}
-			for {
-				done, err := s.sequence(ctx)
-				if err != nil {
-					return err
-				}
-				wait := pollInterval
-				if time.Since(cleared) > clearInterval {
-					more, err := s.clear(ctx)
-					switch {
-					case err != nil:
-						return err
-					case more:
-						// Number new changes first, and let writers have the lock.
-						wait = clearPause
-					default:
-						cleared = time.Now()
-					}
-				}
-				s.succeeded(ctx, "sequencing")
-				if s.db.Dialect() == rowdb.SQLite && done.changes > 0 {
-					rest := restRatio*done.held + time.Duration(done.changes)*restPerChange
-					if err := background.Sleep(ctx, min(rest, maxRest)); err != nil {
-						return err
-					}
-				}
-				if err := await(ctx, wait, pending); err != nil {
-					return err
-				}
-			}
+			return (&sequencer{Store: s}).run(ctx, pending)
 		})
 		if leads || err != nil {
 			return err

@@ -113,6 +113,13 @@ type DB interface {
 	Listen(ctx context.Context, wake func()) error
 }
 
+// A Poller is a DB in which notifications make writers wait for each other.
+type Poller interface {
+	// Poll runs f while inserts do not notify, and reports whether it ran: f looks for changes by
+	// itself. An insert that is committed after f has ended need not have notified.
+	Poll(ctx context.Context, f func(ctx context.Context) error) (bool, error)
+}
+
 // A Querier runs single statements. As a DB, it runs each as [DB.Do] does.
 type Querier interface {
 	// Query calls each with every row. If each returns an error, Query stops and

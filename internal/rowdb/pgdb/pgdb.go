@@ -165,15 +165,25 @@ func damaged(err error) error {
 	return err
 }
 
-// TryLock implements [rowdb.DB] with an advisory lock of a session. The session sends a
-// heartbeat; when that stops, PostgreSQL ends the session and frees the lock.
+// TryLock implements [rowdb.DB].
 func (db *database) TryLock(ctx context.Context, n int32, f func(context.Context) error) (bool, error) {
+	return db.tryLock(ctx, fmt.Sprintf("%d, %d", db.class, n), f)
+}
+
+// Poll implements [rowdb.Poller].
+func (db *database) Poll(ctx context.Context, f func(context.Context) error) (bool, error) {
+	return db.tryLock(ctx, "hashtextextended("+channel+", 0)", f)
+}
+
+// tryLock runs f with an advisory lock of a session, if it is free. The session sends a heartbeat;
+// when that stops, PostgreSQL ends the session and frees the lock.
+func (db *database) tryLock(ctx context.Context, key string, f func(context.Context) error) (bool, error) {
 	conn, err := db.connect(ctx)
 	if err != nil {
 		return false, rowdb.ContextError(ctx, err)
 	}
 	var got bool
-	err = conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1, $2)", db.class, n).Scan(&got)
+	err = conn.QueryRow(ctx, "SELECT pg_try_advisory_lock("+key+")").Scan(&got)
 	if err != nil || !got {
 		conn.Release()
 		return false, rowdb.ContextError(ctx, err)
@@ -187,7 +197,7 @@ func (db *database) TryLock(ctx context.Context, n int32, f func(context.Context
 		go func() {
 			defer close(alive)
 			if err := stayAlive(ctx, c); err != nil {
-				cancel(fmt.Errorf("rowdb: lock %d is lost: %w", n, err))
+				cancel(fmt.Errorf("rowdb: lock (%s) is lost: %w", key, err))
 			}
 		}()
 		err := f(ctx)
@@ -198,7 +208,7 @@ func (db *database) TryLock(ctx context.Context, n int32, f func(context.Context
 		// server notices.
 		unlock, done := context.WithTimeout(context.WithoutCancel(ctx), sessionTimeout)
 		defer done()
-		_, _ = c.Exec(unlock, "SELECT pg_advisory_unlock($1, $2)", db.class, n)
+		_, _ = c.Exec(unlock, "SELECT pg_advisory_unlock("+key+")")
 		if err != nil && lost != nil {
 			return lost
 		}

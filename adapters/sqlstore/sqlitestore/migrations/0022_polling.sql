@@ -1,0 +1,3 @@
+-- programs: 21
+-- Only PostgreSQL has notifications.
+SELECT NULL;
