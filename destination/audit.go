@@ -74,7 +74,7 @@ func (a *audit) audit(ctx context.Context) (err error) {
 	}
 	for _, set := range sets {
 		w := walk{run: a.run, known: unconditional, visit: func(ctx context.Context, p *page) ([]rsxml.Entry, error) {
-			return a.compare(ctx, set.URI, p)
+			return a.compare(ctx, set, p)
 		}}
 		if err := w.all(ctx, set.Lists[resourcesync.ResourceList]); err != nil {
 			return err
@@ -179,13 +179,17 @@ type compared struct {
 
 // compare compares the entries of a list with the copy. The contents of the members are
 // verified while further entries are compared. It returns the parts of an index.
-func (a *audit) compare(ctx context.Context, set string, p *page) ([]rsxml.Entry, error) {
-	if at, ok := a.at[set]; p.top && (!ok || p.at.Before(at)) {
-		a.at[set] = p.at
+func (a *audit) compare(ctx context.Context, set tree.Set, p *page) ([]rsxml.Entry, error) {
+	if at, ok := a.at[set.URI]; p.top && (!ok || p.at.Before(at)) {
+		a.at[set.URI] = p.at
 	}
 	at := p.at
 	if at.IsZero() {
-		at = a.at[set]
+		at = a.at[set.URI]
+	}
+	doubt := state.DoubtNone
+	if len(set.Lists[resourcesync.ChangeList]) == 0 && len(set.Lists[resourcesync.ChangeDump]) > 0 {
+		doubt = state.DoubtVersion // a change in a dump, which is not read, can have replaced or deleted what is listed
 	}
 	parsed := parse(p.Document)
 	defer parsed.stop()
@@ -193,7 +197,7 @@ func (a *audit) compare(ctx context.Context, set string, p *page) ([]rsxml.Entry
 		members := make([]compared, 0, len(entries))
 		err := a.state.Write(ctx, func() error {
 			for i := range entries {
-				entry := &state.Pending{Set: set, List: p.uri, At: at, Change: resourcesync.Change{Resource: resource(&entries[i])}}
+				entry := &state.Pending{Set: set.URI, List: p.uri, At: at, Doubt: doubt, Change: resourcesync.Change{Resource: resource(&entries[i])}}
 				result, member, err := a.copy.Compare(entry)
 				if err != nil {
 					return err
