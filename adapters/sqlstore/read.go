@@ -176,6 +176,7 @@ func (j *Journal) read(ctx context.Context, iv resourcesync.Interval, of part) i
 			}
 			after = row.Int(0)
 			j.saw(after)
+			raise(&j.found, after)
 			change = row.Append(change[:0], 1)
 			r, err := d.read(row, 2, 3)
 			if err != nil {

@@ -28,7 +28,8 @@ type Journal struct {
 	id    int64
 	name  string
 	ready atomic.Bool
-	seen  atomic.Int64 // the newest change that this process has read
+	seen  atomic.Int64 // the newest time of a state or a change that this process has read
+	found atomic.Int64 // the newest change that this process has read; a state can be later
 
 	restarted chan struct{} // has a value when this process has begun the journal anew
 
@@ -153,8 +154,10 @@ func (j *Journal) readReady(ctx context.Context, c rowdb.Querier) (setRow, error
 }
 
 // saw notes the time of a change that readers may have seen.
-func (j *Journal) saw(at int64) {
-	for before := j.seen.Load(); before < at && !j.seen.CompareAndSwap(before, at); before = j.seen.Load() {
+func (j *Journal) saw(at int64) { raise(&j.seen, at) }
+
+func raise(n *atomic.Int64, to int64) {
+	for before := n.Load(); before < to && !n.CompareAndSwap(before, to); before = n.Load() {
 	}
 }
 

@@ -59,17 +59,25 @@ func (v *survival) seen(set int64) (at int64) {
 	return at
 }
 
-// all returns seen and the name of each set.
-func (v *survival) all() (seen map[int64]int64, names map[int64]string) {
+// remembered is what this process has read of a set.
+type remembered struct {
+	name        string
+	seen, found int64 // as in [Journal]
+}
+
+// all returns what this process has read, by the id of the set.
+func (v *survival) all() map[int64]remembered {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	seen, names = map[int64]int64{}, map[int64]string{}
+	all := map[int64]remembered{}
 	for id, journals := range v.journals {
+		m := remembered{name: journals[0].name}
 		for _, j := range journals {
-			seen[id], names[id] = max(seen[id], j.seen.Load()), j.name
+			m.seen, m.found = max(m.seen, j.seen.Load()), max(m.found, j.found.Load())
 		}
+		all[id] = m
 	}
-	return seen, names
+	return all
 }
 
 // Restarted implements [scan.Restarter].
@@ -99,9 +107,10 @@ func (s *Store) survive(ctx context.Context) error {
 
 // A restart is a journal that begins anew.
 type restart struct {
-	name   string
-	seen   int64 // by this process
-	reason string
+	name    string
+	seen    int64 // by this process
+	missing int64 // what the database lacks
+	reason  string
 }
 
 // checkHistory begins journals anew if the database may lack changes that readers have seen. In
@@ -114,13 +123,13 @@ func (s *Store) checkHistory(ctx context.Context) error {
 	if err != nil || !v.due(history) && time.Since(v.checked) < surviveInterval {
 		return err
 	}
-	lost, err := v.lost(ctx, s.db)
+	lost, err := v.lost(ctx, s.db, history)
 	if err != nil {
 		return err
 	}
 	if len(lost) > 0 || v.due(history) {
 		err = s.db.Update(ctx, func(c rowdb.Conn) (err error) {
-			if lost, err = v.lost(ctx, c); err != nil {
+			if lost, err = v.lost(ctx, c, history); err != nil {
 				return err
 			}
 			if err = s.answer(ctx, c, history, lost); err == nil && len(lost) > 0 {
@@ -144,31 +153,38 @@ func (s *Store) checkHistory(ctx context.Context) error {
 
 // lost returns the sets that lack the newest change that this process has read. The statements of q
 // must see everything that was committed before the call.
-func (v *survival) lost(ctx context.Context, q rowdb.Querier) (map[int64]restart, error) {
-	seen, names := v.all()
+//
+// A state can have a time without a change, when resources are withdrawn. Then nothing shows later
+// that the database has had it, so in the same history such a time is lost only if the set is older.
+func (v *survival) lost(ctx context.Context, q rowdb.Querier, history string) (map[int64]restart, error) {
+	all := v.all()
 	lost := map[int64]restart{}
 	err := q.Query(ctx, "SELECT id, name, since, last FROM rs_set", func(r rowdb.Row) error {
-		id := r.Int(0)
-		name, opened := names[id]
-		if !opened || name != rowdb.String(r, 1) {
+		id, since, last := r.Int(0), r.Int(2), r.Int(3)
+		m, opened := all[id]
+		if !opened || m.name != rowdb.String(r, 1) {
 			return nil
 		}
-		delete(names, id)
-		if at := seen[id]; at > r.Int(2) && at != r.Int(3) {
-			lost[id] = restart{name: name, seen: at,
+		delete(all, id)
+		at := m.found
+		if m.seen > last || v.history != "" && history != v.history {
+			at = m.seen
+		}
+		if at > since && at != last {
+			lost[id] = restart{name: m.name, seen: m.seen, missing: at,
 				reason: "the database was restored, or another server has taken over: it lacks the change of " + timetext.Of(moment(at)) + ", which was published"}
 		}
 		return nil
 	})
-	for _, name := range names {
+	for _, m := range all {
 		if err == nil {
-			err = fmt.Errorf("the database has lost the set %q: restart this process", name)
+			err = fmt.Errorf("the database has lost the set %q: restart this process", m.name)
 		}
 	}
 	for id, r := range lost {
 		var found bool
 		if err == nil {
-			found, err = coverage.Has(ctx, q, id, moment(r.seen))
+			found, err = coverage.Has(ctx, q, id, moment(r.missing))
 		}
 		if found {
 			delete(lost, id)
