@@ -17,6 +17,10 @@ import (
 // after which a second answer of 404 or 410 confirms that a resource is gone.
 const goneAfter = time.Hour
 
+// asksEarly is the number of resources that a run asks again, although two answers have said that
+// they are gone. More than these wait.
+const asksEarly = 100
+
 // A GoneSet is a set that the Source no longer names, and whose resources the copy keeps.
 // They are deleted by a Sync with a MaxDelete of 1, if a Source Description that was read at
 // least an hour before did not name the set either, and its Capability List is gone or can

@@ -73,6 +73,9 @@ func (r *run) whole(ctx context.Context) (err error) {
 	ctx = r.patient(ctx)
 	r.packages = newPackages(ctx, r)
 	err = r.settle(ctx)
+	if err == nil && !r.follows {
+		err = r.state.AskEarly(asksEarly)
+	}
 	if err == nil {
 		err = r.move(ctx)
 	}

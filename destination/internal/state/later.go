@@ -24,6 +24,12 @@ func (s *State) LastDelayed(limit time.Time) (time.Time, error) {
 	return fromNanos(n), err
 }
 
+// AskEarly makes up to limit questions due that are otherwise asked again later, those that are due
+// first.
+func (s *State) AskEarly(limit int) error {
+	return s.exec("UPDATE pending SET later = 0 WHERE seq IN (SELECT seq FROM pending WHERE later > 0 AND later > ? AND NOT "+unsettled+" ORDER BY later LIMIT +?)", nanos(time.Now()), limit)
+}
+
 // PendingDelayed returns up to limit pending changes after a position whose time has come.
 func (s *State) PendingDelayed(after int64, limit int) ([]Pending, error) {
 	return s.pending("WHERE later > 0 AND later <= ? AND seq > ? ORDER BY seq LIMIT +?", nanos(time.Now()), after, limit)
