@@ -79,7 +79,7 @@ func TestFailedScans(t *testing.T) {
 		w.wake() // no reason to try earlier
 		pass(146 * time.Second)
 		f.want(t, "0s 0s 5s 15s 35s 1m15s 2m15s")
-		if r.into.Len() != 3 || strings.Count(r.log.String(), "error=\"memory: scan: lost\"") != 1 {
+		if r.into.Len() != 3 || strings.Count(r.log.String(), "error=lost") != 1 {
 			t.Errorf("%d files\n%s", r.into.Len(), &r.log)
 		}
 		if err := r.Health(t.Context()); err == nil || r.Last().Err == nil {
@@ -184,8 +184,8 @@ func TestD11_FailedScansAreLoggedOnce(t *testing.T) {
 		f.set(nil, "a")
 		pass(10 * time.Minute)
 		want := []string{
-			`"scan failed; no deletions are recorded" error="memory: scan: the website is down" next_in=5s`,
-			`"scan failed; no deletions are recorded" error="memory: scan: a sitemap cannot be read" next_in=1m0s`,
+			`"scan failed; no deletions are recorded" error="the website is down" next_in=5s`,
+			`"scan failed; no deletions are recorded" error="a sitemap cannot be read" next_in=1m0s`,
 			`"scan succeeded"`,
 		}
 		if !slices.Equal(r.log.lines(), want) {

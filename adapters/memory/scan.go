@@ -77,6 +77,9 @@ func (s *Set) scanRanges(ctx context.Context, ranges changes.Ranges, part bool, 
 	if err == nil {
 		err = s.finish(ctx, ranges, unreadable, &result)
 	}
+	if listing, ok := err.(*stored.ListingError); ok {
+		return result, listing.Err
+	}
 	if err != nil {
 		return result, fmt.Errorf("memory: scan: %w", err)
 	}

@@ -74,7 +74,7 @@ func TestScan(t *testing.T) {
 			}
 		})
 	}
-	if _, err := New(nil).Scan(t.Context(), failing()); !errors.Is(err, failed) {
+	if _, err := New(nil).Scan(t.Context(), failing()); err != failed {
 		t.Errorf("the error is %v, want %v", err, failed)
 	}
 }

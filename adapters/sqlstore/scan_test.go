@@ -246,6 +246,9 @@ func TestScanIncomplete(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), tt.want) || result != (resourcesync.ScanResult{}) {
 					t.Errorf("%+v, %v", result, err)
 				}
+				if errors.Is(err, fail) && err != fail {
+					t.Errorf("an error of the listing as if of the store: %v", err)
+				}
 				if got := articlesOf(t, set); len(got) != 2 {
 					t.Errorf("left are %v", got)
 				}

@@ -170,7 +170,7 @@ func (j *Journal) Seen() time.Time {
 	return time.Time{}
 }
 
-// fail wraps an error of a method, and records damage.
+// fail wraps an error of a method, but not one of a listing, and records damage.
 func (j *Journal) fail(what string, err error) error {
 	switch {
 	case err == nil:
@@ -179,6 +179,9 @@ func (j *Journal) fail(what string, err error) error {
 		return resourcesync.ErrNotReady
 	}
 	j.store.noteDamage(j.name, err)
+	if listing, ok := err.(*stored.ListingError); ok {
+		return listing.Err
+	}
 	return fmt.Errorf("sqlstore: set %q: %s: %w", j.name, what, err)
 }
 

@@ -24,7 +24,15 @@ type Taker struct {
 	Unreadable func(keys resourcesync.Range) error
 }
 
+// A ListingError is an error that a listing has yielded, and not one of the store.
+type ListingError struct{ Err error }
+
+func (e *ListingError) Error() string { return e.Err.Error() }
+
+func (e *ListingError) Unwrap() error { return e.Err }
+
 // Take ranges over the listing of a scan of ranges. If it returns nil, the listing is complete.
+// The errors of the listing become a [*ListingError].
 func Take(ctx context.Context, ranges changes.Ranges, resources iter.Seq2[resourcesync.Resource, error], to Taker) error {
 	for r, err := range resources {
 		if u, ok := errors.AsType[*resourcesync.UnreadableError](err); ok {
@@ -34,9 +42,10 @@ func Take(ctx context.Context, ranges changes.Ranges, resources iter.Seq2[resour
 			continue
 		}
 		unchanged := err == resourcesync.ErrUnchanged
-		if err == nil || unchanged {
-			err = ctx.Err()
+		if err != nil && !unchanged {
+			return &ListingError{err}
 		}
+		err = ctx.Err()
 		if err == nil && !unchanged {
 			err = changes.Check(&r)
 		}
