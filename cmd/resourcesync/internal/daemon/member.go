@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -169,6 +170,21 @@ func (m *Member) Stat(ctx context.Context) (resourcesync.Stat, error) {
 		return resourcesync.Stat{}, resourcesync.ErrNotReady
 	}
 	return stater.Stat(ctx, resourcesync.Range{})
+}
+
+// lastChange returns the time of the newest change, or zero if the journal has none: stat then has
+// the time at which the journal began, such as the end of the first scan.
+func (m *Member) lastChange(ctx context.Context, stat resourcesync.Stat) (time.Time, error) {
+	var provider any = m.Content.Set.Provider
+	if m.Scanned != nil {
+		provider = m.Scanned.View
+	}
+	if journal, ok := provider.(resourcesync.Changer); ok {
+		if since, err := journal.Since(ctx); err != nil || since.Equal(stat.LastModified) {
+			return time.Time{}, err
+		}
+	}
+	return stat.LastModified, nil
 }
 
 // home returns the URL at which people see the set: its page or, without pages, the Capability

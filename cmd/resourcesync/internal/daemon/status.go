@@ -168,9 +168,12 @@ func (m *Member) status(ctx context.Context) (status.Set, error) {
 		}
 	}
 	set, err := m.Stat(ctx)
+	if err == nil {
+		s.Changed, err = m.lastChange(ctx, set)
+	}
 	switch {
 	case err == nil:
-		if s.Changed, s.Uncounted = set.LastModified, set.Count < 0; !s.Uncounted {
+		if s.Uncounted = set.Count < 0; !s.Uncounted {
 			s.Files = &set.Count
 		}
 	case errors.Is(err, resourcesync.ErrNotReady):

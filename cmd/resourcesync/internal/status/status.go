@@ -74,7 +74,7 @@ type Set struct {
 	Kind       string          `json:"kind,omitempty"` // of a set with a name
 	Files      *int64          `json:"files,omitempty"`
 	Uncounted  bool            `json:"uncounted,omitempty"`      // the set does not count its resources
-	Changed    time.Time       `json:"changed,omitzero"`         // the time of the newest change
+	Changed    time.Time       `json:"changed,omitzero"`         // the time of the newest change in the journal
 	Scan       *Scan           `json:"scan,omitempty"`           // the last complete scan of this process
 	Site       *sitemap.Status `json:"site,omitempty"`           // of a website: the contents of its sitemaps, and the age of the oldest check
 	Repository *oaipmh.Status  `json:"repository,omitempty"`     // of an OAI-PMH repository
