@@ -39,7 +39,7 @@ func (s *Set) Health(ctx context.Context) error {
 	}
 	kept, err := s.stored.Kept(ctx)
 	if err == nil {
-		err = kept.Err(s.options.Confirm)
+		err = kept.Err(s.options.Question, s.options.Confirm)
 	}
 	return errors.Join(append(all, err)...)
 }
@@ -53,8 +53,9 @@ func (s *Set) scanError() error {
 }
 
 // Err returns an error that wraps [ErrHeld] or [ErrUnreadable] if the last scan has kept
-// missing resources, or nil. confirm says how an operator confirms deletions.
-func (k Kept) Err(confirm string) error {
+// missing resources, or nil. question is what an operator finds out before, and confirm says how
+// deletions are confirmed, as in [Options].
+func (k Kept) Err(question, confirm string) error {
 	var held, unreadable error
 	if k.Unreadable > 0 {
 		unreadable = fmt.Errorf("%w: %d resources stay listed as they were; the log names the places", ErrUnreadable, k.Unreadable)
@@ -64,8 +65,8 @@ func (k Kept) Err(confirm string) error {
 	case k.Confirmed:
 		held = fmt.Errorf("%w: the next scan publishes the confirmed deletions of %d resources", ErrHeld, k.Held)
 	default:
-		held = fmt.Errorf(`%w: %d resources have been missing since %s, and are not published as deleted; does their origin have all of its resources? They are published as deleted %s, or at once after %q`,
-			ErrHeld, k.Held, timetext.Of(k.Since), k.Release(), confirm)
+		held = fmt.Errorf(`%w: %d resources have been missing since %s, and are not published as deleted. %s They are published as deleted %s, or at once after %q`,
+			ErrHeld, k.Held, timetext.Of(k.Since), question, k.Release(), confirm)
 	}
 	return errors.Join(held, unreadable)
 }

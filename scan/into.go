@@ -45,6 +45,10 @@ type Options struct {
 	// process, and at its end. It must not block.
 	Progress func(FirstScan)
 
+	// Question is a sentence that asks about the origin when deletions are held, in
+	// [Set.Health]. If empty, it is "Does the origin have all of its resources?".
+	Question string
+
 	// Confirm says how an operator confirms held deletions, in logs and in [Set.Health]. If
 	// empty, it is "scan.Set.ConfirmDeletions".
 	Confirm string
@@ -101,6 +105,7 @@ func Into[S Stored](ctx context.Context, store Store[S], name string, origin Ori
 		return nil, fmt.Errorf("scan: Every %v is negative", s.options.Every)
 	}
 	s.options.Every = cmp.Or(s.options.Every, 5*time.Minute)
+	s.options.Question = cmp.Or(s.options.Question, "Does the origin have all of its resources?")
 	s.options.Confirm = cmp.Or(s.options.Confirm, "scan.Set.ConfirmDeletions")
 	s.log = cmp.Or(s.options.Logger, slog.Default())
 	if err := checkFile(store, origin); err != nil {

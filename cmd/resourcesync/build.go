@@ -98,7 +98,7 @@ func (c *buildConfig) run(ctx context.Context, m *daemon.Member, stdout io.Write
 	if err != nil {
 		return err
 	}
-	return kept.Err(daemon.ConfirmCommand)
+	return kept.Err(c.folder.Question(), daemon.ConfirmCommand)
 }
 
 // write writes the documents to the folder or the bucket.

@@ -47,7 +47,7 @@ func TestD10_MassDeletion(t *testing.T) {
 			check := func(s *served) {
 				t.Helper()
 				code, now := s.toldOperators()
-				if code != 503 || now.Held == nil || now.Held.Files != 10 || now.Held.Until.Sub(now.Held.Since) != time.Hour || !strings.Contains(strings.Join(now.Problems, " "), "confirm-deletions") {
+				if code != 503 || now.Held == nil || now.Held.Files != 10 || now.Held.Until.Sub(now.Held.Since) != time.Hour || !strings.Contains(strings.Join(now.Problems, " "), "Is everything in the folder "+folder) || !strings.Contains(strings.Join(now.Problems, " "), "confirm-deletions") {
 					t.Errorf("%d %+v, %q", code, now.Held, now.Problems)
 				}
 				if res, body := s.get("resourcesync/healthz"); res.StatusCode != 503 || !strings.Contains(body, "deletions are held\nresourcesync confirm-deletions publishes them; the status page has the numbers\n") {

@@ -91,6 +91,7 @@ func (m *Member) scanInto(ctx context.Context) (err error) {
 		Shared:        st.Shared,
 		NoDumps:       !c.Dumps,
 		Progress:      first.report,
+		Question:      m.config.Question(),
 		Confirm:       ConfirmCommand,
 		Logger:        m.Log,
 	}
