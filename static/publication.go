@@ -40,7 +40,8 @@ type PublicationOptions struct {
 // writes. The others stand by, and one of them continues when it ends. A Publication that was killed
 // leaves no link without a file; the next one completes the files, and removes the others.
 //
-// A set that fails does not keep the others from being written.
+// A set that fails does not keep the others from being written. The Source Description names a set as
+// soon as its documents have been written.
 type Publication struct {
 	out     Store
 	src     *Source

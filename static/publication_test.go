@@ -334,8 +334,8 @@ func (b *broken) Windows(ctx context.Context, max int) ([]resourcesync.Interval,
 	return b.Stored.Windows(ctx, max)
 }
 
-// TestPublicationFailing: a set that fails does not keep another one from being published. The Source
-// Description waits for the Capability Lists that it names.
+// TestPublicationFailing: a set that fails does not keep another one from being published, nor the files
+// of a former one from being removed. The Source Description has it as soon as it is published.
 func TestPublicationFailing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, other := newMemorySite(t), newMemorySite(t)
@@ -344,16 +344,23 @@ func TestPublicationFailing(t *testing.T) {
 		failing := &broken{Stored: other.set}
 		failed := errors.New("the disk is gone")
 		failing.err.Store(&failed)
+		out := s.openWatched()
+		former, err := New(origin+"/rs/", []Set{{Name: "former", Provider: other.set}, {Name: "papers", Provider: s.set}}, &s.options)
+		must(t, err)
+		p, stop := start(t, out, former, PublicationOptions{})
+		await(t, p)
+		stop()
 		src, err := New(origin+"/rs/", []Set{{Name: "maps", Provider: failing}, {Name: "papers", Provider: s.set}}, &s.options)
 		must(t, err)
-		out := s.openWatched()
-		p, stop := start(t, out, src, PublicationOptions{Options: Options{Grace: -1}})
-		eventually(t, func() bool { return p.Health(t.Context()) != nil && p.Status().Written > 0 })
+		p, stop = start(t, out, src, PublicationOptions{Options: Options{Grace: -1}})
+		eventually(t, func() bool { return p.Health(t.Context()) != nil && p.Status().Removed > 0 })
+		synctest.Wait()
 		if health := p.Health(t.Context()); !strings.Contains(health.Error(), `set "maps": the disk is gone`) || p.Status().LastError == "" {
 			t.Errorf("health: %v", health)
 		}
-		if written := out.take(); !slices.Contains(written, "rs/papers/capabilitylist.xml") || slices.Contains(written, ".well-known/resourcesync") {
-			t.Errorf("written: %q", written)
+		s.check(25, 0)
+		if text := s.read(".well-known/resourcesync"); !strings.Contains(text, "/rs/papers/") || strings.Contains(text, "/rs/maps/") || strings.Contains(text, "/rs/former/") {
+			t.Errorf("the Source Description: %s", text)
 		}
 		s.put(3, 3, "second")
 		eventually(t, func() bool {
@@ -365,6 +372,9 @@ func TestPublicationFailing(t *testing.T) {
 			t.Errorf("health: %v", health)
 		}
 		s.check(50, 0)
+		if text := s.read(".well-known/resourcesync"); !strings.Contains(text, "/rs/papers/") || !strings.Contains(text, "/rs/maps/") {
+			t.Errorf("the Source Description: %s", text)
+		}
 
 		failing.err.Store(&failed) // it is no reason to remove what is there
 		s.put(4, 4, "third")

@@ -42,7 +42,7 @@ func (w *writer) walk(ctx context.Context) error {
 			failed[st.Name] = err
 		}
 	}
-	listed := true
+	var listed []*document.Set
 	for _, st := range site.Order {
 		v := &walk{w, ctx, st}
 		if failed[st.Name] == nil {
@@ -50,10 +50,12 @@ func (w *writer) walk(ctx context.Context) error {
 				return err
 			}
 		}
-		listed = listed && v.wasPut(document.KindCapabilityList)
+		if v.wasPut(document.KindCapabilityList) { // otherwise the Source Description would lead nowhere
+			listed = append(listed, st)
+		}
 	}
-	if listed { // otherwise the Source Description would lead nowhere
-		if err := w.walkDescription(ctx); err != nil {
+	if len(listed) > 0 {
+		if err := w.walkDescription(ctx, listed); err != nil {
 			return err
 		}
 	}
@@ -104,16 +106,24 @@ func (w *writer) walkSet(ctx context.Context, st *document.Set) (err error) {
 	return nil
 }
 
-// walkDescription puts the Source Description.
-func (w *writer) walkDescription(ctx context.Context) error {
-	site := w.src.site
+// walkDescription puts the Source Description, with some of the sets.
+func (w *writer) walkDescription(ctx context.Context, sets []*document.Set) error {
+	site, version := w.src.site, configuration
+	if len(sets) < len(site.Order) {
+		for _, st := range sets {
+			version += " " + st.Name
+		}
+	}
+	if err := site.Describe(sets); err != nil {
+		return err
+	}
 	top := walk{w, ctx, nil}
 	for i := range site.Description.Parts {
-		if err := top.put(document.KindDescriptionPart, strconv.Itoa(i+1), configuration, new(document.State)); err != nil {
+		if err := top.put(document.KindDescriptionPart, strconv.Itoa(i+1), version, new(document.State)); err != nil {
 			return err
 		}
 	}
-	return top.put(document.KindDescription, "", configuration, new(document.State))
+	return top.put(document.KindDescription, "", version, new(document.State))
 }
 
 // A walk puts the documents of a set.

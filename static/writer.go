@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
 // endTime is the time for the record at the end, even if Write is cancelled.
@@ -25,6 +26,9 @@ type writer struct {
 	session *session // of a Publication, or nil
 	report  Report
 }
+
+// wellKnown is the name of the file of the Source Description.
+var wellKnown = strings.TrimPrefix(wellknown.Path, "/")
 
 // A group is a list or a dump of a set.
 type group struct {
@@ -74,8 +78,8 @@ func (w *writer) write(ctx context.Context) error {
 	if err == nil && unfinished {
 		err = w.adopt(ctx)
 	}
-	if err == nil {
-		err = w.removeUnlisted(ctx)
+	if failed, _ := errors.AsType[setErrors](err); err == nil || len(failed) > 0 && w.live[wellKnown] {
+		err = errors.Join(err, w.removeUnlisted(ctx, failed))
 	}
 	w.report.Documents = len(w.live)
 	if err == nil {
@@ -129,13 +133,14 @@ func (w *writer) adopt(ctx context.Context) error {
 	return nil
 }
 
-// removeUnlisted removes the files that have not been listed for as long as Grace.
-func (w *writer) removeUnlisted(ctx context.Context) error {
+// removeUnlisted removes the files that have not been listed for as long as Grace, but none of sets that
+// have failed.
+func (w *writer) removeUnlisted(ctx context.Context, failed setErrors) error {
 	for name, f := range w.known.sorted() {
 		if w.skipped[group{f.Set, f.Capability}] && f.Unlisted.IsZero() {
 			w.live[name] = true
 		}
-		if w.live[name] {
+		if w.live[name] || failed[f.Set] != nil {
 			f.Unlisted = time.Time{}
 			continue
 		}

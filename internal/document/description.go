@@ -16,13 +16,16 @@ type Description struct {
 	Parts [][]byte
 }
 
-func (d *Description) write(s *Site) (err error) {
-	sets := make([]wellknown.Set, len(s.Order))
-	for i, st := range s.Order {
-		sets[i] = wellknown.Set{CapabilityList: st.URL(KindCapabilityList, ""), DescribedBy: st.description()}
+// Describe makes the Source Description that of some sets of s, and of the Others. No document may be
+// rendered meanwhile.
+func (s *Site) Describe(sets []*Set) (err error) {
+	listed := make([]wellknown.Set, len(sets))
+	for i, st := range sets {
+		listed[i] = wellknown.Set{CapabilityList: st.URL(KindCapabilityList, ""), DescribedBy: st.description()}
 	}
-	sets = append(sets, s.Others...)
-	d.Text, d.Parts, err = wellknown.Description(sets, &wellknown.Options{
+	listed = append(listed, s.Others...)
+	d := &s.Description
+	d.Text, d.Parts, err = wellknown.Description(listed, &wellknown.Options{
 		DescribedBy: s.description(),
 		URI:         s.Routes.URL(KindDescription, nil, ""),
 		Part:        func(k int) string { return s.Routes.URL(KindDescriptionPart, nil, strconv.Itoa(k+1)) },

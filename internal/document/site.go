@@ -110,7 +110,7 @@ func NewSite(c Config, sets []Given) (*Site, error) {
 	}
 	channels := slices.ContainsFunc(s.Order, func(st *Set) bool { return len(st.Channels()) > 0 })
 	s.Routes = newRoutes(c.Base, s.Order[0].Name != "", c.Static, kinds(&s.Config, &s.Description, channels))
-	return s, s.Description.write(s)
+	return s, s.Describe(s.Order)
 }
 
 // NewPlanner returns a planner of the packages of s that plans some of them at the same time.
