@@ -83,6 +83,7 @@ var coreDependencies = []string{
 	"golang.org/x/sync",
 	"github.com/klauspost/compress",
 	"github.com/a-h/templ",
+	"github.com/dustin/go-humanize",
 }
 
 func floor(pkg string) int {

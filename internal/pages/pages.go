@@ -166,11 +166,3 @@ func (s *Set) about(alone bool, now time.Time) string {
 	}
 	return strings.Join(parts, " · ")
 }
-
-// published returns the number of notifications in words.
-func (c *Channel) published() string {
-	if c.Published == 1 {
-		return "1 notification"
-	}
-	return webpage.Count(c.Published) + " notifications"
-}

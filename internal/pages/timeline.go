@@ -5,9 +5,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/timetext"
-	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
 
 // Counts are the numbers of changes of each hour, by the Unix time at which it begins.
@@ -106,7 +107,7 @@ func (t *Timeline) draw() string {
 	}
 	label := "no changes"
 	if t.Sum() > 0 {
-		label = webpage.Count(int64(highest))
+		label = humanize.Comma(int64(highest))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="chart" viewBox="0 0 %d %d" role="img" aria-label="%s: %d created, %d updated, %d deleted">`,

@@ -3,12 +3,13 @@ package view
 import (
 	"context"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/pages"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/internal/timetext"
-	"github.com/resourcesync-go/resourcesync/internal/webpage"
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
@@ -81,7 +82,7 @@ func publicHub(h *topic.HubStatus) pages.Hub {
 	case !h.FailingSince.IsZero():
 		out.Class, out.State = "failing", "not reached since "+timetext.Of(h.FailingSince)
 	case h.Behind > 0:
-		out.Class, out.State = "updated", webpage.Count(h.Behind)+" behind"
+		out.Class, out.State = "updated", humanize.Comma(h.Behind)+" behind"
 	}
 	return out
 }

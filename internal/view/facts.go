@@ -5,26 +5,20 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/pages"
 	"github.com/resourcesync-go/resourcesync/internal/timetext"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
 
-// number returns n with a noun.
-func number(n int64, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return webpage.Count(n) + " " + noun
-}
-
 // countFact returns the fact of a number, or none if it is unknown.
 func countFact(name string, n int64) []webpage.Fact {
 	if n < 0 {
 		return nil
 	}
-	return []webpage.Fact{{Name: name, Value: webpage.Count(n)}}
+	return []webpage.Fact{{Name: name, Value: humanize.Comma(n)}}
 }
 
 // ageFact returns the fact of a time, or none if it is unknown.

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/pages"
@@ -113,11 +115,11 @@ func (v *View) describe(data *pages.List, head *rsxml.Head, st *document.State, 
 	}
 	switch n := int64(len(data.Rows)); {
 	case v.Begin != "" && data.Pager == (webpage.Pager{}):
-		data.Caption = number(n, table.noun) + " found"
+		data.Caption = webpage.Number(n, table.noun) + " found"
 	case v.Begin != "":
-		data.Caption = number(n, table.noun) + " on this page"
+		data.Caption = webpage.Number(n, table.noun) + " on this page"
 	case table == changes && data.Pager.First == "" && w.More:
-		data.Caption = "The newest " + number(n, table.noun)
+		data.Caption = "The newest " + webpage.Number(n, table.noun)
 	default:
 		data.Caption = caption(n, all, table.noun, data.Pager)
 	}
@@ -133,15 +135,15 @@ var packageOf = map[string]string{document.KindDumpManifest: document.KindDumpPa
 func caption(rows, all int64, noun string, p webpage.Pager) string {
 	switch {
 	case p.First == "" && p.Next == "" && rows > 2:
-		return "All " + number(rows, noun)
+		return "All " + webpage.Number(rows, noun)
 	case p.First == "" && p.Next == "":
-		return number(rows, noun)
+		return webpage.Number(rows, noun)
 	case all >= 0 && p.First == "":
-		return "The first " + number(rows, noun) + " of " + webpage.Count(all)
+		return "The first " + webpage.Number(rows, noun) + " of " + humanize.Comma(all)
 	case all >= 0:
-		return number(rows, noun) + " of " + webpage.Count(all)
+		return webpage.Number(rows, noun) + " of " + humanize.Comma(all)
 	}
-	return number(rows, noun)
+	return webpage.Number(rows, noun)
 }
 
 // title names the document on its page.

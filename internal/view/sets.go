@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/pages"
@@ -43,7 +45,7 @@ func pageSource(ctx context.Context, v *View) (content, error) {
 		}
 	}
 	if len(v.site.Order) > 1 {
-		data.Facts = append(data.Facts, webpage.Fact{Name: "Sets", Value: webpage.Count(int64(len(v.site.Order)))})
+		data.Facts = append(data.Facts, webpage.Fact{Name: "Sets", Value: humanize.Comma(int64(len(v.site.Order)))})
 	}
 	data.Recent = v.recent(ctx, shown, func(st *document.Set, failed error) {
 		if len(v.site.Order) == 1 {
@@ -115,7 +117,7 @@ func (v *View) setRow(ctx context.Context, st *document.Set) (pages.Set, resourc
 		stat.Count = -1
 	}
 	if stat.Count >= 0 {
-		row.Resources = number(stat.Count, "resource")
+		row.Resources = webpage.Number(stat.Count, "resource")
 	}
 	row.Newest = stat.LastModified
 	return row, stat, nil
@@ -195,12 +197,12 @@ func (v *View) stateOf(ctx context.Context, st *document.Set, c resourcesync.Cap
 	switch c {
 	case resourcesync.ResourceList:
 		if p := st.Pages.Current(); p != nil && len(p.Cuts) > 1 {
-			return "An index of " + number(int64(len(p.Cuts)), "list") + "."
+			return "An index of " + webpage.Number(int64(len(p.Cuts)), "list") + "."
 		}
 		return "One list, always current."
 	case resourcesync.ResourceDump:
 		if p := st.Packages.Current(); p != nil {
-			return number(int64(len(p.Cuts)), "package") + ", made during the download."
+			return webpage.Number(int64(len(p.Cuts)), "package") + ", made during the download."
 		}
 		return "Divided into packages when it is first requested."
 	case resourcesync.ChangeList:
@@ -211,7 +213,7 @@ func (v *View) stateOf(ctx context.Context, st *document.Set, c resourcesync.Cap
 		return v.openWindow(ctx, st, windows)
 	case resourcesync.ChangeDump:
 		if d := st.ChangePackages.Current(); d != nil {
-			return number(int64(len(d.Packages)), "package") + ". A package is closed " + every(st.Division.PackageEvery) + " if there are changes."
+			return webpage.Number(int64(len(d.Packages)), "package") + ". A package is closed " + every(st.Division.PackageEvery) + " if there are changes."
 		}
 		return "Divided into packages when it is first requested."
 	}
@@ -222,7 +224,7 @@ func (v *View) stateOf(ctx context.Context, st *document.Set, c resourcesync.Cap
 // boundary that follows the first change of the open window, unless one list is enough for all.
 func (v *View) openWindow(ctx context.Context, st *document.Set, windows []resourcesync.Interval) string {
 	open := windows[len(windows)-1]
-	text := number(int64(len(windows)), "list") + ", the last open since " + timetext.Of(open.From) + "."
+	text := webpage.Number(int64(len(windows)), "list") + ", the last open since " + timetext.Of(open.From) + "."
 	if len(windows) == 1 {
 		return "One list, open since " + timetext.Of(open.From) + "."
 	}
@@ -254,7 +256,7 @@ func every(d time.Duration) string {
 		case d == unit.d:
 			return "every " + unit.name
 		case d%unit.d == 0:
-			return "every " + number(int64(d/unit.d), unit.name)
+			return "every " + webpage.Number(int64(d/unit.d), unit.name)
 		}
 	}
 	return "every " + d.String()

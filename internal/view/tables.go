@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/pages"
@@ -158,7 +160,7 @@ func (e entry) resource() pages.Cell {
 }
 
 func (e entry) numbered(noun string) pages.Cell {
-	return pages.Cell{Text: noun + " " + webpage.Count(int64(e.n)), URL: e.pageOf(e.Loc)}
+	return pages.Cell{Text: noun + " " + humanize.Comma(int64(e.n)), URL: e.pageOf(e.Loc)}
 }
 
 func (e entry) from() pages.Cell {
@@ -181,7 +183,7 @@ func badge(word string) pages.Cell { return pages.Cell{Text: word, Badge: true} 
 
 func (e entry) size() pages.Cell {
 	if n, ok := e.Metadata.Length.Bytes(); ok {
-		return pages.Cell{Text: webpage.Bytes(n)}
+		return pages.Cell{Text: humanize.Bytes(uint64(n))}
 	}
 	return pages.Cell{}
 }

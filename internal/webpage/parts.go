@@ -1,5 +1,20 @@
 package webpage
 
+import (
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
+)
+
+// Number returns n with a noun in the singular: "1 list", "1,234 lists".
+func Number(n int64, noun string) string {
+	return humanize.Comma(n) + " " + english.PluralWord(int(n), noun, "")
+}
+
+// Datetime returns t as the attribute of a <time> element.
+func Datetime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
 // A Fact is one of a row of figures.
 type Fact struct {
 	Name, Value string

@@ -23,6 +23,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/a-h/templ"
+	"github.com/dustin/go-humanize"
 )
 
 //go:embed style.css
@@ -101,7 +102,12 @@ func (p *Page) rawName() string {
 }
 
 // Ago returns the age of at in words. It is empty if at is zero.
-func (p *Page) Ago(at time.Time) string { return age(p.Now.Sub(at), at.IsZero()) }
+func (p *Page) Ago(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return humanize.RelTime(at, p.Now, "ago", "from now")
+}
 
 // Render returns the HTML of a page.
 func (l *Look) Render(p *Page, content templ.Component) ([]byte, error) {

@@ -111,19 +111,14 @@ func TestOwn(t *testing.T) {
 }
 
 func TestFormat(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 99_949: "99.9 kB", 99_950: "100 kB", 999_499: "999 kB", 999_500: "1.0 MB", 1_000_000: "1.0 MB", 1 << 40: "1.1 TB", 1<<63 - 1: "9.2 EB"} {
-		if got := Bytes(n); got != want {
-			t.Errorf("Bytes(%d) = %s, want %s", n, got, want)
-		}
-	}
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
-		if got := Count(n); got != want {
-			t.Errorf("Count(%d) = %s, want %s", n, got, want)
+	for n, want := range map[int64]string{0: "0 entries", 1: "1 entry", 1234567: "1,234,567 entries"} {
+		if got := Number(n, "entry"); got != want {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 	p := Page{Now: noon}
 	for d, want := range map[time.Duration]string{
-		0: "just now", -time.Minute: "in the future", 3 * time.Second: "3 seconds ago", 90 * time.Second: "1 minute ago",
+		0: "now", -time.Minute: "1 minute from now", 3 * time.Second: "3 seconds ago", 90 * time.Second: "1 minute ago",
 		2 * time.Hour: "2 hours ago", 36 * time.Hour: "1 day ago", 70 * 24 * time.Hour: "2 months ago", 800 * 24 * time.Hour: "2 years ago",
 	} {
 		if got := p.Ago(noon.Add(-d)); got != want {

@@ -11,6 +11,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
@@ -135,7 +137,7 @@ func (b *browser) add(l *listing, found ...resourcesync.Resource) {
 		r := found[i]
 		e := entry{Name: visible(r.Key[len(l.folder):]), URL: b.path(r.Key), Folder: strings.HasSuffix(r.Key, "/"), Modified: r.LastModified}
 		if n, ok := r.Length.Bytes(); ok && !e.Folder {
-			e.Size = webpage.Bytes(n)
+			e.Size = humanize.Bytes(uint64(n))
 		}
 		l.Entries = append(l.Entries, e)
 	}
@@ -147,7 +149,7 @@ func (b *browser) render(l *listing) ([]byte, error) {
 		p.Nav = []webpage.Link{{Text: "Source", URL: b.source}}
 	}
 	if l.files != nil {
-		p.Intro = webpage.Count(*l.files) + " files"
+		p.Intro = humanize.Comma(*l.files) + " files"
 		if *l.files == 1 {
 			p.Intro = "1 file"
 		}

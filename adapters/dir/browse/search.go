@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
-	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
 
 // search reads a page of the files and folders below a folder whose names contain a text:
@@ -41,8 +42,8 @@ func (b *browser) search(ctx context.Context, folder, query, after string) (*lis
 	}
 	if n == searched || len(found) >= pageSize {
 		l.Pager.Next = l.page(m.last[len(folder):])
-		l.Pager.Note = fmt.Sprintf("%s files searched, up to %s", webpage.Count(int64(n)), visible(m.last[len(folder):]))
-		l.Empty = fmt.Sprintf("None of the %s files that this page searches has this text in its name.", webpage.Count(int64(n)))
+		l.Pager.Note = fmt.Sprintf("%s files searched, up to %s", humanize.Comma(int64(n)), visible(m.last[len(folder):]))
+		l.Empty = fmt.Sprintf("None of the %s files that this page searches has this text in its name.", humanize.Comma(int64(n)))
 	}
 	return l, nil
 }

@@ -76,7 +76,7 @@ func host(source string) string {
 
 // behind says how far behind the copy is.
 func (c *Copy) behind() (text, note string) {
-	switch changes := plural(c.Behind, "change"); {
+	switch changes := webpage.Number(c.Behind, "change"); {
 	case c.InSync.IsZero() && c.Last == nil:
 		return changes, "so far; the first run has not ended"
 	case c.InSync.IsZero():
@@ -97,7 +97,7 @@ func (c *Copy) facts(p *webpage.Page) []webpage.Fact {
 	}
 	text, note := c.behind()
 	facts = append(facts, webpage.Fact{Name: "Behind", Value: text, Note: note},
-		webpage.Fact{Name: "Resources", Value: webpage.Count(c.Resources)}, webpage.Fact{Name: "Size", Value: webpage.Bytes(c.Bytes)})
+		webpage.Fact{Name: "Resources", Value: humanize.Comma(c.Resources)}, webpage.Fact{Name: "Size", Value: humanize.Bytes(uint64(c.Bytes))})
 	if !c.Until.IsZero() {
 		facts = append(facts, webpage.Fact{Name: "Has read changes up to", Value: p.Ago(c.Until), Note: timetext.Of(c.Until)})
 	}
@@ -112,18 +112,18 @@ func (c *Copy) facts(p *webpage.Page) []webpage.Fact {
 
 func (c *Copy) figures(p *webpage.Page) (all []figures) {
 	if g := c.Progress; !c.Began.IsZero() {
-		all = append(all, figures{"This run", "", append(numbers("Entries read", g.Listed, "To do", max(g.Pending, 0), "Done", g.Done), webpage.Fact{Name: "Received", Value: webpage.Bytes(g.Bytes)})})
+		all = append(all, figures{"This run", "", append(numbers("Entries read", g.Listed, "To do", max(g.Pending, 0), "Done", g.Done), webpage.Fact{Name: "Received", Value: humanize.Bytes(uint64(g.Bytes))})})
 	}
 	if r := c.Last; r != nil {
 		facts := []webpage.Fact{{Name: "Ended", Value: p.Ago(c.Ended), Note: timetext.Of(c.Ended)}}
 		facts = append(facts, numbers("Created", r.Created, "Updated", r.Updated, "Deleted", r.Deleted, "Not copied", r.Failed)...)
-		facts = append(facts, webpage.Fact{Name: "Received", Value: webpage.Bytes(r.Received)})
+		facts = append(facts, webpage.Fact{Name: "Received", Value: humanize.Bytes(uint64(r.Received))})
 		for _, more := range []struct {
 			name string
 			n    int64
 		}{{"Packages", r.Packages}, {"Unused parts of dumps", r.Unused}, {"Cannot be verified", r.Unverifiable}, {"Deviations", r.Deviations}} {
 			if more.n > 0 {
-				facts = append(facts, webpage.Fact{Name: more.name, Value: webpage.Count(more.n)})
+				facts = append(facts, webpage.Fact{Name: more.name, Value: humanize.Comma(more.n)})
 			}
 		}
 		all = append(all, figures{"Last run", "", facts})
@@ -236,13 +236,6 @@ func nonempty(text string) []string {
 		return nil
 	}
 	return []string{text}
-}
-
-func plural(n int64, unit string) string {
-	if n != 1 {
-		unit += "s"
-	}
-	return webpage.Count(n) + " " + unit
 }
 
 // in returns the time until something happens, in words.

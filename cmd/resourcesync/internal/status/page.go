@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/internal/timetext"
@@ -92,7 +94,7 @@ func (s *Status) facts(p *webpage.Page) []webpage.Fact {
 		facts = append(facts, webpage.Fact{Name: "Certificate", Value: value, Note: timetext.Of(at)})
 	}
 	if s.WebSockets != nil {
-		facts = append(facts, webpage.Fact{Name: "WebSockets", Value: webpage.Count(int64(*s.WebSockets))})
+		facts = append(facts, webpage.Fact{Name: "WebSockets", Value: humanize.Comma(int64(*s.WebSockets))})
 	}
 	return facts
 }
@@ -100,7 +102,7 @@ func (s *Status) facts(p *webpage.Page) []webpage.Fact {
 func (s *Set) facts(p *webpage.Page) []webpage.Fact {
 	var facts []webpage.Fact
 	if s.Files != nil {
-		facts = append(facts, webpage.Fact{Name: "Resources", Value: webpage.Count(*s.Files)})
+		facts = append(facts, webpage.Fact{Name: "Resources", Value: humanize.Comma(*s.Files)})
 	} else if s.Uncounted {
 		facts = append(facts, webpage.Fact{Name: "Resources", Value: "not counted"})
 	} else {
@@ -196,7 +198,7 @@ func (s *Status) totals() []figures {
 	c := s.Source
 	documents := numbers("Rendered", c.Rendered, "From the cache", c.Hits, "Refused", c.Refused, "Failed", c.Failed,
 		"Packages sent", c.Sent, "Packages aborted", c.Broken, "Entries left out", c.LeftOut, "Fields left out", c.Dropped)
-	documents = append(documents, webpage.Fact{Name: "Cache", Value: webpage.Bytes(c.CacheBytes)}, webpage.Fact{Name: "Plans of packages", Value: webpage.Bytes(c.PlanBytes)})
+	documents = append(documents, webpage.Fact{Name: "Cache", Value: humanize.Bytes(uint64(c.CacheBytes))}, webpage.Fact{Name: "Plans of packages", Value: humanize.Bytes(uint64(c.PlanBytes))})
 	return []figures{{"Documents", "Totals since the start.", documents}}
 }
 
@@ -220,11 +222,11 @@ func numbers(pairs ...any) []webpage.Fact {
 func grouped(n any) string {
 	switch n := n.(type) {
 	case int:
-		return webpage.Count(int64(n))
+		return humanize.Comma(int64(n))
 	case int64:
-		return webpage.Count(n)
+		return humanize.Comma(n)
 	default:
-		return webpage.Count(int64(n.(uint64)))
+		return humanize.Comma(int64(n.(uint64)))
 	}
 }
 
@@ -235,7 +237,7 @@ func lag(d time.Duration) string {
 		of   time.Duration
 	}{{"day", settings.Day}, {"hour", time.Hour}, {"minute", time.Minute}} {
 		if n := int64(d / unit.of); n > 1 {
-			return fmt.Sprintf("%s %ss", webpage.Count(n), unit.name)
+			return fmt.Sprintf("%s %ss", humanize.Comma(n), unit.name)
 		} else if n == 1 {
 			return "1 " + unit.name
 		}

@@ -55,9 +55,9 @@ func health(h *Health) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var2 string
-			templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs(plural(int64(len(h.Problems)), "problem"))
+			templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs(webpage.Number(int64(len(h.Problems)), "problem"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `cmd/resourcesync/internal/status/parts.templ`, Line: 14, Col: 46}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `cmd/resourcesync/internal/status/parts.templ`, Line: 14, Col: 54}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
 			if templ_7745c5c3_Err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/internal/timetext"
+	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
 
 // Print prints s for people, in tables.
@@ -163,7 +164,7 @@ func (p *statusPrinter) repository(s *oaipmh.Status) {
 		p.fact(text, p.ago(s.Compared))
 	}
 	if s.Unlisted > 0 {
-		p.fact("Not listed", plural(s.Unlisted, "record")+" without a usable URI")
+		p.fact("Not listed", webpage.Number(s.Unlisted, "record")+" without a usable URI")
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/resourcesync-go/resourcesync/check"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
@@ -35,11 +37,11 @@ func writeHTML(w io.Writer, r *check.Report) error {
 // facts returns the figures of a report.
 func facts(r *check.Report) []webpage.Fact {
 	return []webpage.Fact{
-		{Name: "Errors", Value: webpage.Count(r.Harms[check.Error])}, {Name: "Warnings", Value: webpage.Count(r.Harms[check.Warning])},
-		{Name: "Advice", Value: webpage.Count(r.Harms[check.Advice])},
-		{Name: "Broken musts", Value: webpage.Count(r.Forces[check.Must])}, {Name: "Broken shoulds", Value: webpage.Count(r.Forces[check.Should])},
-		{Name: "Documents", Value: webpage.Count(r.Documents), Note: webpage.Bytes(r.Bytes)}, {Name: "Entries", Value: webpage.Count(r.Entries)},
-		{Name: "Resources", Value: webpage.Count(r.Resources), Note: "compared"}, {Name: "Packages", Value: webpage.Count(r.Packages)},
+		{Name: "Errors", Value: humanize.Comma(r.Harms[check.Error])}, {Name: "Warnings", Value: humanize.Comma(r.Harms[check.Warning])},
+		{Name: "Advice", Value: humanize.Comma(r.Harms[check.Advice])},
+		{Name: "Broken musts", Value: humanize.Comma(r.Forces[check.Must])}, {Name: "Broken shoulds", Value: humanize.Comma(r.Forces[check.Should])},
+		{Name: "Documents", Value: humanize.Comma(r.Documents), Note: humanize.Bytes(uint64(r.Bytes))}, {Name: "Entries", Value: humanize.Comma(r.Entries)},
+		{Name: "Resources", Value: humanize.Comma(r.Resources), Note: "compared"}, {Name: "Packages", Value: humanize.Comma(r.Packages)},
 	}
 }
 
@@ -67,13 +69,11 @@ func (g *group) class() string {
 
 // caption returns the number of the findings in words.
 func (g *group) caption() string {
-	switch {
-	case g.More() > 0:
-		return webpage.Count(g.Count) + " findings, of which these are the first"
-	case g.Count == 1:
-		return "1 finding"
+	text := webpage.Number(g.Count, "finding")
+	if g.More() > 0 {
+		text += ", of which these are the first"
 	}
-	return webpage.Count(g.Count) + " findings"
+	return text
 }
 
 // within returns the position of a finding in its document, which may be empty.

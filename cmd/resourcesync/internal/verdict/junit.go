@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/check"
+	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
 
 // The elements of the XML that JUnit writes and CI systems read.
@@ -50,7 +51,7 @@ func writeJUnit(w io.Writer, r *check.Report) error {
 	for _, rule := range check.Rules() {
 		c := junitCase{Class: "resourcesync." + string(rule.Harm), Name: rule.ID + ": " + rule.Text}
 		if g := found[rule.ID]; g != nil {
-			f := &junitFailure{Message: fmt.Sprintf("%s. %s", number(g.Count, "finding"), rule.Remedy), Text: valid(list(g))}
+			f := &junitFailure{Message: fmt.Sprintf("%s. %s", webpage.Number(g.Count, "finding"), rule.Remedy), Text: valid(list(g))}
 			if g.Fails() {
 				f.Type = g.Sentences()
 				c.Failure = f
@@ -82,7 +83,7 @@ func list(g *group) string {
 		fmt.Fprintf(&b, "%s: %s (%s, %s)\n", place(&f), f.Message, force(f.Force), f.Section)
 	}
 	if more := g.More(); more > 0 {
-		fmt.Fprintf(&b, "and %s more\n", number(more, "time"))
+		fmt.Fprintf(&b, "and %s more\n", webpage.Number(more, "time"))
 	}
 	return b.String()
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/check"
+	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
 
 // The objects of SARIF 2.1.0 (OASIS) that a report needs. Columns are bytes, as in the other formats.
@@ -156,7 +157,7 @@ func notifications(r *check.Report) (all []sarifNotification) {
 	add := func(text string) { all = append(all, sarifNotification{"note", sarifText{valid(text)}}) }
 	for _, g := range groups(r) {
 		if more := g.More(); more > 0 {
-			add(fmt.Sprintf("%s of the rule %s", number(more, "further finding"), g.ID))
+			add(fmt.Sprintf("%s of the rule %s", webpage.Number(more, "further finding"), g.ID))
 		}
 	}
 	if r.Omitted > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/check"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
 
 var styles = map[check.Harm]terminal.Style{check.Error: terminal.Red, check.Warning: terminal.Yellow, check.Advice: terminal.Bold}
@@ -27,7 +28,7 @@ func writeText(s *terminal.Screen, r *check.Report) error {
 			fmt.Fprintf(&b, "    %s\n      %s\n", terminal.Printable(place(&f)), terminal.Printable(f.Message))
 		}
 		if more := g.More(); more > 0 {
-			fmt.Fprintf(&b, "    and %s more\n", number(more, "time"))
+			fmt.Fprintf(&b, "    and %s more\n", webpage.Number(more, "time"))
 		}
 		if len(g.Seen) > 0 {
 			fmt.Fprintf(&b, "  Seen in: %s\n", strings.Join(g.Seen, ", "))

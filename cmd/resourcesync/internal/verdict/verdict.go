@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/resourcesync-go/resourcesync/check"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
@@ -118,45 +120,32 @@ func place(f *check.Finding) string {
 	case f.Entry == 0:
 		return fmt.Sprintf("%s:%d:%d", f.Document, f.Line, f.Column)
 	}
-	return fmt.Sprintf("%s:%d:%d (entry %s)", f.Document, f.Line, f.Column, webpage.Count(int64(f.Entry)))
+	return fmt.Sprintf("%s:%d:%d (entry %s)", f.Document, f.Line, f.Column, humanize.Comma(int64(f.Entry)))
 }
 
 // read states how much has been read.
 func read(r *check.Report) string {
-	packages := number(r.Packages, "package")
+	packages := webpage.Number(r.Packages, "package")
 	if r.Packed > 0 {
-		packages += " with " + number(r.Packed, "resource")
+		packages += " with " + webpage.Number(r.Packed, "resource")
 	}
-	return fmt.Sprintf("%s with %s, %s and %s were read in %v.", number(r.Documents, "document"), number(r.Entries, "entr{y,ies}"),
-		number(r.Resources, "resource"), packages, r.Ended.Sub(r.Begun).Round(time.Millisecond))
-}
-
-// number returns a number with a noun, whose plural ends in s or is written as entr{y,ies}.
-func number(n int64, noun string) string {
-	if stem, ends, ok := strings.Cut(noun, "{"); ok {
-		one, many, _ := strings.Cut(strings.TrimSuffix(ends, "}"), ",")
-		if noun = stem + many; n == 1 {
-			noun = stem + one
-		}
-	} else if n != 1 {
-		noun += "s"
-	}
-	return webpage.Count(n) + " " + noun
+	return fmt.Sprintf("%s with %s, %s and %s were read in %v.", webpage.Number(r.Documents, "document"), webpage.Number(r.Entries, "entry"),
+		webpage.Number(r.Resources, "resource"), packages, r.Ended.Sub(r.Begun).Round(time.Millisecond))
 }
 
 // omitted states how many findings the options exclude.
 func omitted(r *check.Report) string {
-	return number(r.Omitted, "finding") + " of less harm or force, or of rules that are ignored"
+	return webpage.Number(r.Omitted, "finding") + " of less harm or force, or of rules that are ignored"
 }
 
 // Summary returns the numbers of findings by harm and by force.
 func Summary(r *check.Report) string {
-	text := fmt.Sprintf("%s, %s, %s", number(r.Harms[check.Error], "error"), number(r.Harms[check.Warning], "warning"), number(r.Harms[check.Advice], "piece{ of advice,s of advice}"))
+	text := fmt.Sprintf("%s, %s, %s", webpage.Number(r.Harms[check.Error], "error"), webpage.Number(r.Harms[check.Warning], "warning"), webpage.Number(r.Harms[check.Advice], "piece")+" of advice")
 	for _, force := range []check.Force{check.Must, check.Should} {
 		if n := r.Forces[force]; n == 1 {
 			text += fmt.Sprintf("; 1 breaks a %s", force)
 		} else if n > 1 {
-			text += fmt.Sprintf("; %s break a %s", webpage.Count(n), force)
+			text += fmt.Sprintf("; %s break a %s", humanize.Comma(n), force)
 		}
 	}
 	return text
