@@ -5,10 +5,7 @@ package pages
 
 import (
 	_ "embed" // the script
-	"strings"
-	"time"
 
-	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
 
@@ -25,50 +22,32 @@ const (
 	Budget = 84_000
 )
 
-// A Source is the page of a Source Description.
-type Source struct {
-	About   About
-	Facts   []webpage.Fact
-	Sets    []Set
-	Pager   webpage.Pager
-	Recent  *Recent // of the sets on the page; nil without a journal
-	Harvest Harvest
-}
-
-// An About is where to learn more about a Source or a set. URLs that are empty are not shown.
-type About struct {
+// A Page is the content of the page of a document: parts in the order in which it has them. Parts
+// that are zero are not shown.
+type Page struct {
 	Contact     webpage.Link
-	DescribedBy string // URL
+	DescribedBy string // URL of further information
+	Facts       []webpage.Fact
+	Search      *Search
+	Links       []webpage.Link
+	Sets        []Set
+	Table       webpage.Table // of documents, or of the entries of the document
+	Pager       webpage.Pager // leads to further sets or entries
+	Recent      *Recent
+	Channels    []Channel
+	Harvest     []Step   // how to harvest, in commands
+	Live        []string // URLs of WebSockets with new changes
 }
 
 // A Set is a set in the list of a Source.
 type Set struct {
 	Name, URL    string
 	Description  string
-	Resources    string // their number in words; empty if unknown
-	Newest       time.Time
-	State        string // why it has no content at the moment, in words; usually empty
+	State        string // size and freshness, in words
 	Capabilities []webpage.Link
 }
 
-// A SetPage is the page of a Capability List.
-type SetPage struct {
-	About     About
-	Facts     []webpage.Fact
-	Documents []Document
-	Recent    *Recent // nil without a journal
-	Channels  []Channel
-	Harvest   Harvest
-}
-
-// A Document is a document of a set, as its Capability List names it.
-type Document struct {
-	Name, URL, XML string
-	Purpose        string
-	State          string // size, freshness, and the next document, in words
-}
-
-// A Channel is a notification channel.
+// A Channel is a notification channel. On its own page, it has no name.
 type Channel struct {
 	Name, URL, Topic string
 	Purpose          string
@@ -87,14 +66,9 @@ type Hub struct {
 // A Recent holds the latest changes of one or several sets.
 type Recent struct {
 	Hours, Days *Timeline
-	Changes     []Change
-	Since       time.Time      // when the journals begin; zero if unknown
+	Changes     webpage.Table
 	All         []webpage.Link // the pages of recent changes of the sets
-	Live        []string       // URLs of WebSockets with the notifications; empty without
 }
-
-// A Harvest is how to harvest a Source or a set, in commands.
-type Harvest struct{ Steps []Step }
 
 // A Step is a command and its effect.
 type Step struct{ Text, Command string }
@@ -107,62 +81,9 @@ type Search struct {
 	Value  string
 }
 
-// A Change is a row of the latest changes.
-type Change struct {
-	URI, Text string
-	Type      resourcesync.ChangeType
-	Datetime  time.Time
-}
-
-// A List is the page of a document that lists resources, changes, documents or packages.
-type List struct {
-	Facts   []webpage.Fact
-	Search  *Search // nil if the list cannot be searched
-	Links   []webpage.Link
-	Columns []webpage.Column
-	Rows    [][]Cell
-	Pager   webpage.Pager
-	Caption string
-	Empty   string   // what an empty list means
-	Live    []string // URLs of WebSockets with the notifications; empty without
-}
-
-// A Cell is a cell of a List: a link, a badge, a text or a time.
-type Cell struct {
-	URL, Text string
-	Foreign   bool // URL leads to a resource, not to a document
-	Badge     bool // Text is the word of a badge
-	At        time.Time
-}
-
-// A ChannelPage is the page of a channel.
-type ChannelPage struct {
-	Channel Channel
-	Harvest Harvest
-}
-
 // An Error is the page of a request that cannot be answered.
 type Error struct {
 	Text  string
 	ID    string // of the request
 	Index string // URL of the page where to continue; may be empty
-}
-
-// about returns the sentence about a set in the list of a Source, which has others unless it is alone.
-func (s *Set) about(alone bool, now time.Time) string {
-	switch {
-	case s.State != "":
-		return s.State
-	case alone:
-		return "Its documents, in the order in which a harvester needs them:"
-	}
-	var parts []string
-	if s.Resources != "" {
-		parts = append(parts, s.Resources)
-	}
-	if !s.Newest.IsZero() {
-		p := webpage.Page{Now: now}
-		parts = append(parts, "changed "+p.Ago(s.Newest))
-	}
-	return strings.Join(parts, " · ")
 }

@@ -6,17 +6,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
 
-// NewChange returns the row of c. URIs of origin, such as "https://example.org", are shown without
-// it.
-func NewChange(c *resourcesync.Change, origin string) Change {
-	return Change{URI: c.Resource.URI, Text: Text(c.Resource.URI, origin), Type: c.Type, Datetime: c.Datetime}
-}
-
-// Size returns about the number of bytes of the cell in a page.
-func (c *Cell) Size() int {
+// Size returns about the number of bytes of c in a page.
+func Size(c *webpage.Cell) int {
 	n := escaped(c.URL) + escaped(c.Text) + len(`<td class="number wide"><a href="" rel="nofollow"></a></td>`)
 	if !c.At.IsZero() {
 		n += len(`<time datetime="2006-01-02T15:04:05.999999999Z">22 Nov 2026, 12:00:00 UTC</time>`)

@@ -20,16 +20,18 @@ func pageChannel(ctx context.Context, v *View) (content, error) {
 		return content{}, err
 	}
 	c := resourcesync.Capability(v.t.Kind.Name)
-	data := pages.ChannelPage{Harvest: pages.Harvest{Steps: []pages.Step{
-		subscribe(v.t.Set, c),
-		{Text: "Read the latest notification", Command: "curl --compressed " + quote(v.t.URL(string(c), ""))},
-	}}}
+	out := content{title: nameOf(c), intro: purposes[c]}
 	for _, ch := range channels {
-		if ch.Name == nameOf(c) {
-			data.Channel = ch
+		if ch.Name == out.title {
+			ch.Name = ""
+			out.Channels = append(out.Channels, ch)
 		}
 	}
-	return content{title: nameOf(c), intro: data.Channel.Purpose, body: data.Content()}, nil
+	out.Harvest = []pages.Step{
+		subscribe(v.t.Set, c),
+		{Text: "Read the latest notification", Command: "curl --compressed " + quote(v.t.URL(string(c), ""))},
+	}
+	return out, nil
 }
 
 // channels returns the channels of st with their public progress: errors and subscribers are

@@ -8,7 +8,6 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/resourcesync-go/resourcesync/internal/document"
-	"github.com/resourcesync-go/resourcesync/internal/pages"
 	"github.com/resourcesync-go/resourcesync/internal/timetext"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
@@ -28,15 +27,6 @@ func (v *View) ageFact(name string, at time.Time) []webpage.Fact {
 	}
 	p := webpage.Page{Now: v.now}
 	return []webpage.Fact{{Name: name, Value: p.Ago(at), Note: timetext.Of(at)}}
-}
-
-// changeFact returns the fact of the last change, unless r has none: the first scan of a set is not a
-// change.
-func (v *View) changeFact(at time.Time, r *pages.Recent) []webpage.Fact {
-	if r != nil && len(r.Changes) == 0 {
-		return nil
-	}
-	return v.ageFact("Last change", at)
 }
 
 // intervalFacts says which interval a list of changes covers.

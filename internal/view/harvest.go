@@ -9,16 +9,16 @@ import (
 )
 
 // harvest returns the commands that harvest st or, if it is nil, the Source.
-func (v *View) harvest(st *document.Set) pages.Harvest {
+func (v *View) harvest(st *document.Set) []pages.Step {
 	var steps []pages.Step
 	start := v.site.Routes.URL(document.KindDescription, nil, "")
 	if st == nil {
 		steps = append(steps, pages.Step{Text: "See the documents", Command: "curl --compressed " + quote(start)})
 		if len(v.site.Order) > 1 {
-			return pages.Harvest{Steps: append(steps,
+			return append(steps,
 				pages.Step{Text: "Keep a copy of all sets in a folder in step, with the program resourcesync", Command: mirror(start)},
 				pages.Step{Text: "Or of one set; its page has the commands of other programs", Command: mirror(v.site.Order[0].URL(document.KindCapabilityList, ""))},
-			)}
+			)
 		}
 		st = v.site.Order[0]
 	} else if len(v.site.Order) > 1 {
@@ -48,7 +48,7 @@ func (v *View) harvest(st *document.Set) pages.Harvest {
 	if len(st.Hubs) > 0 {
 		steps = append(steps, subscribe(st, st.Channels()[0]))
 	}
-	return pages.Harvest{Steps: steps}
+	return steps
 }
 
 // mirror returns the command that keeps a copy of what is at a URL.

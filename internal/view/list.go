@@ -33,7 +33,7 @@ func (v *View) list(ctx context.Context) (content, error) {
 
 func (v *View) listOnce(ctx context.Context) (content, error) {
 	t, st := v.t, (*document.State)(nil)
-	var data pages.List
+	var data content
 	if v.Begin != "" {
 		field, found, err := v.search(ctx)
 		if err != nil {
@@ -49,14 +49,14 @@ func (v *View) listOnce(ctx context.Context) (content, error) {
 	size, last := 0, ""
 	w.Take = func(h *rsxml.Head, key string, e *rsxml.Entry) bool {
 		table := tableOf(h)
-		if len(data.Rows) == 0 && table == resources && data.Search == nil && t.Kind.Capability == resourcesync.ResourceList {
+		if len(data.Table.Rows) == 0 && table == resources && data.Search == nil && t.Kind.Capability == resourcesync.ResourceList {
 			data.Search = v.fieldOf(e.Loc, key)
 		}
-		row, n := table.row(entry{v, e, w.Skip + len(data.Rows) + 1})
-		if size += n; len(data.Rows) == table.rows || size > pages.Budget && len(data.Rows) > 0 {
+		row, n := table.row(entry{v, e, w.Skip + len(data.Table.Rows) + 1})
+		if size += n; len(data.Table.Rows) == table.rows || size > pages.Budget && len(data.Table.Rows) > 0 {
 			return false
 		}
-		data.Rows, last = append(data.Rows, row), strings.Clone(key)
+		data.Table.Rows, last = append(data.Table.Rows, row), strings.Clone(key)
 		return true
 	}
 	head, st, err := t.Show(ctx, st, w)
@@ -64,9 +64,9 @@ func (v *View) listOnce(ctx context.Context) (content, error) {
 		return content{}, err
 	}
 	table := tableOf(head)
-	data.Columns, data.Empty = table.head(), table.empty
+	data.Table.Columns, data.Table.Empty = table.head(), table.empty
 	if v.Begin != "" {
-		data.Empty = "Nothing begins with “" + v.Begin + "”."
+		data.Table.Empty = "Nothing begins with “" + v.Begin + "”."
 	}
 	if data.Search == nil && head.Index && v.t.Kind.Name == document.KindResourceList {
 		if data.Search, err = v.searchField(ctx); err != nil {
@@ -81,13 +81,15 @@ func (v *View) listOnce(ctx context.Context) (content, error) {
 	}
 	if table == changes && head.Metadata.Until.IsZero() && v.After == "" {
 		data.Live = live(v.t.Set)
+		data.Table.Live = len(data.Live) * table.rows
 	}
 	v.describe(&data, head, st, w)
-	return content{title: v.title(head, st), intro: table.intro, body: data.Content(), connect: data.Live}, nil
+	data.title, data.intro, data.Table.Caption = v.title(head, st), table.intro, true
+	return data, nil
 }
 
 // describe sets what data says about the list as a whole.
-func (v *View) describe(data *pages.List, head *rsxml.Head, st *document.State, w *render.Window) {
+func (v *View) describe(data *content, head *rsxml.Head, st *document.State, w *render.Window) {
 	table, md, all := tableOf(head), head.Metadata, int64(-1)
 	switch {
 	case table == changes:
@@ -113,18 +115,18 @@ func (v *View) describe(data *pages.List, head *rsxml.Head, st *document.State, 
 	if kind := packageOf[v.t.Kind.Name]; kind != "" {
 		data.Links = append(data.Links, webpage.Link{Text: "Download the package (ZIP)", URL: v.t.URL(kind, v.t.Part)})
 	}
-	switch n := int64(len(data.Rows)); {
+	switch n := int64(len(data.Table.Rows)); {
 	case v.Begin != "" && data.Pager == (webpage.Pager{}):
-		data.Caption = webpage.Number(n, table.noun) + " found"
+		data.Table.Label = webpage.Number(n, table.noun) + " found"
 	case v.Begin != "":
-		data.Caption = webpage.Number(n, table.noun) + " on this page"
+		data.Table.Label = webpage.Number(n, table.noun) + " on this page"
 	case table == changes && data.Pager.First == "" && w.More:
-		data.Caption = "The newest " + webpage.Number(n, table.noun)
+		data.Table.Label = "The newest " + webpage.Number(n, table.noun)
 	default:
-		data.Caption = caption(n, all, table.noun, data.Pager)
+		data.Table.Label = caption(n, all, table.noun, data.Pager)
 	}
 	if w.Partial {
-		data.Caption += "; more have the same time, and are in the XML only"
+		data.Table.Label += "; more have the same time, and are in the XML only"
 	}
 }
 
@@ -183,20 +185,20 @@ func (v *View) window() (*render.Window, error) {
 // next returns the position after a page of data, whose last resource has a key. Changes with the
 // same time are never on two pages: those at the end of a page are left to the next, or are left
 // out if the whole page has their time.
-func next(data *pages.List, table *table, key string, w *render.Window) string {
+func next(data *content, table *table, key string, w *render.Window) string {
 	switch table {
 	case resources:
 		return "~" + base64.RawURLEncoding.EncodeToString([]byte(key))
 	case changes:
-		n := len(data.Rows)
-		last := data.Rows[n-1][0].At
-		for n > 0 && data.Rows[n-1][0].At.Equal(last) {
+		n := len(data.Table.Rows)
+		last := data.Table.Rows[n-1][0].At
+		for n > 0 && data.Table.Rows[n-1][0].At.Equal(last) {
 			n--
 		}
 		if w.Partial = w.Partial || n == 0; n > 0 {
-			data.Rows = data.Rows[:n]
+			data.Table.Rows = data.Table.Rows[:n]
 		}
-		return partition.FormatTime(data.Rows[len(data.Rows)-1][0].At)
+		return partition.FormatTime(data.Table.Rows[len(data.Table.Rows)-1][0].At)
 	}
-	return strconv.Itoa(w.Skip + len(data.Rows))
+	return strconv.Itoa(w.Skip + len(data.Table.Rows))
 }

@@ -41,7 +41,7 @@ func (v *View) Render(ctx context.Context) (*Page, error) {
 	layout.Intro = p.intro
 	layout.Trail = v.trail()
 	layout.Raw, layout.RawType = v.DocumentURL()+"?xml", "application/xml"
-	html, err := v.Look.Render(layout, p.body)
+	html, err := v.Look.Render(layout, p.Content())
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (v *View) Render(ctx context.Context) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Page{text, p.connect}, nil
+	return &Page{text, p.Live}, nil
 }
 
 // gather gathers the content of the page of v.

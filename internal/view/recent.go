@@ -8,8 +8,10 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/document"
+	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/internal/pages"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
+	"github.com/resourcesync-go/resourcesync/internal/timetext"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
 
@@ -22,12 +24,12 @@ const (
 	liveSets        = 3
 )
 
-// recent returns the latest changes of sets. It is nil if none of them has a journal and is ready.
+// addRecent adds the latest changes of sets to p, unless none of them has a journal and is ready.
 // Of sets whose journal cannot be read, it calls failed with the error. More than liveSets have no
 // live changes: each takes a connection of the browser.
-func (v *View) recent(ctx context.Context, sets []*document.Set, failed func(*document.Set, error)) *pages.Recent {
+func (v *View) addRecent(ctx context.Context, p *content, sets []*document.Set, failed func(*document.Set, error)) {
 	var all []*recent
-	out := &pages.Recent{}
+	out := &pages.Recent{Changes: webpage.Table{Label: "Latest changes", Columns: changes.head()[:3], Empty: "No change yet."}}
 	for _, st := range sets {
 		r, err := v.recentOf(ctx, st)
 		if err != nil {
@@ -37,20 +39,24 @@ func (v *View) recent(ctx context.Context, sets []*document.Set, failed func(*do
 			continue
 		}
 		all = append(all, r)
-		out.Live = append(out.Live, live(st)...)
+		p.Live = append(p.Live, live(st)...)
 		out.All = append(out.All, webpage.Link{Text: display(st), URL: st.URL(document.KindRecentChanges+document.PageOf, "")})
 	}
 	if len(all) == 0 {
-		return nil
+		return
 	}
 	r := joined(all)
-	if len(out.Live) > liveSets {
-		out.Live = nil
+	if len(p.Live) > liveSets {
+		p.Live = nil
+	} else if len(p.Live) > 0 {
+		out.Changes.Live = 20
+	}
+	if !r.begins.IsZero() {
+		out.Changes.Empty = "No change since " + timetext.Of(r.begins) + "."
 	}
 	out.Hours = pages.NewTimeline(r.counts, time.Hour, 24, v.now, r.since)
 	out.Days = pages.NewTimeline(r.counts, 24*time.Hour, timelineDays, v.now, r.since)
-	out.Changes, out.Since = r.latest, r.begins
-	return out
+	out.Changes.Rows, p.Recent = r.latest, out
 }
 
 // live returns the WebSocket with the changes of st, if it has one.
@@ -82,7 +88,7 @@ func joined(all []*recent) *recent {
 			out.begins = r.begins
 		}
 	}
-	slices.SortStableFunc(out.latest, func(a, b pages.Change) int { return b.Datetime.Compare(a.Datetime) })
+	slices.SortStableFunc(out.latest, func(a, b []webpage.Cell) int { return b[0].At.Compare(a[0].At) })
 	out.latest = out.latest[:min(len(out.latest), latestChanges)]
 	return out
 }
@@ -125,7 +131,7 @@ func (v *View) readRecent(ctx context.Context, st *document.Set, stat resourcesy
 	if since.Unix() > 0 {
 		r.begins = since
 	}
-	n := 0
+	n, builder := 0, entries.Builder{}
 	for span, err := range document.Backwards(ctx, st.Journal(), resourcesync.Interval{From: since}, stat.LastModified) {
 		if err != nil {
 			return nil, err
@@ -134,7 +140,8 @@ func (v *View) readRecent(ctx context.Context, st *document.Set, stat resourcesy
 			if len(r.latest) == latestChanges {
 				break
 			}
-			r.latest = append(r.latest, pages.NewChange(&c, v.site.Routes.Origin))
+			row, _ := changes.row(entry{v, builder.Change(&c), 0})
+			r.latest = append(r.latest, row[:3])
 		}
 		if n += len(span.Changes); n > timelineChanges || span.Partial {
 			break

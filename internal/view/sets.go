@@ -6,9 +6,8 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
-
-	"github.com/dustin/go-humanize"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/document"
@@ -23,71 +22,76 @@ import (
 const setsOnPage = 40
 
 // pageSource is the page of the Source Description and of its parts.
-func pageSource(ctx context.Context, v *View) (content, error) {
+func pageSource(ctx context.Context, v *View) (out content, err error) {
 	first, _ := strconv.Atoi(v.After)
 	first = min(max(first, 0), len(v.site.Order)) / setsOnPage * setsOnPage
-	shown := v.setsFrom(first)
-	data := pages.Source{About: pages.About{Contact: v.contact(nil), DescribedBy: v.site.DescribedBy}, Harvest: v.harvest(nil)}
-	var err error
-	var all int64
-	var newest time.Time
-	for _, st := range shown {
+	shown := v.site.Order[first:min(first+setsOnPage, len(v.site.Order))]
+	alone := len(v.site.Order) == 1
+	out.title = cmp.Or(v.site.About.Title, "What this site publishes")
+	out.intro = cmp.Or(v.site.About.Description, "Lists of its resources and of every change to them, by ResourceSync, so that others can copy them and stay in step.")
+	out.Contact, out.DescribedBy, out.Harvest = v.contact(nil), v.site.DescribedBy, v.harvest(nil)
+	total := resourcesync.Stat{}
+	stats := make([]resourcesync.Stat, len(shown))
+	for i, st := range shown {
 		row, stat, err := v.setRow(ctx, st)
-		if err != nil && !errors.Is(err, resourcesync.ErrNotReady) && len(v.site.Order) == 1 {
+		if err != nil && !errors.Is(err, resourcesync.ErrNotReady) && alone {
 			return content{}, err
 		}
-		data.Sets = append(data.Sets, row)
-		if all >= 0 {
-			all = max(all+stat.Count, -1)
+		out.Sets, stats[i] = append(out.Sets, row), stat
+		if total.Count >= 0 {
+			total.Count = max(total.Count+stat.Count, -1)
 		}
 		if stat.Count < 0 {
-			all = -1
+			total.Count = -1
 		}
 	}
-	if len(v.site.Order) > 1 {
-		data.Facts = append(data.Facts, webpage.Fact{Name: "Sets", Value: humanize.Comma(int64(len(v.site.Order)))})
-	}
-	data.Recent = v.recent(ctx, shown, func(st *document.Set, failed error) {
-		if len(v.site.Order) == 1 {
+	v.addRecent(ctx, &out, shown, func(st *document.Set, failed error) {
+		if alone {
 			err = failed
 		}
-		data.Sets[slices.Index(shown, st)].State = unavailable
+		out.Sets[slices.Index(shown, st)].State = unavailable
 	})
 	for i, st := range shown {
-		at := &data.Sets[i].Newest
 		if r := v.recents[st].Load(); r != nil && len(r.latest) == 0 { // the first scan of a set is not a change
-			*at = time.Time{}
+			stats[i].LastModified = time.Time{}
 		}
-		if at.After(newest) {
-			newest = *at
+		if stats[i].LastModified.After(total.LastModified) {
+			total.LastModified = stats[i].LastModified
 		}
+		if row := &out.Sets[i]; row.State == "" && alone {
+			row.State = "Its documents, in the order in which a harvester needs them:"
+		} else if row.State == "" {
+			row.State = v.describeSet(stats[i])
+		}
+	}
+	if !alone {
+		out.Facts = countFact("Sets", int64(len(v.site.Order)))
 	}
 	if len(shown) == len(v.site.Order) {
-		data.Facts = append(data.Facts, countFact("Resources", all)...)
-		data.Facts = append(data.Facts, v.ageFact("Last change", newest)...)
+		out.Facts = append(out.Facts, countFact("Resources", total.Count)...)
+		out.Facts = append(out.Facts, v.ageFact("Last change", total.LastModified)...)
 	}
-	data.Facts = append(data.Facts, v.pushFact())
+	out.Facts = append(out.Facts, v.pushFact())
 	if first > 0 {
-		data.Pager.First = v.Here("")
-		data.Pager.Previous = v.Here(strconv.Itoa(first - setsOnPage))
+		out.Pager.First = v.Here("")
+		out.Pager.Previous = v.Here(strconv.Itoa(first - setsOnPage))
 	}
 	if end := first + setsOnPage; end < len(v.site.Order) {
-		data.Pager.Next = v.Here(strconv.Itoa(end))
+		out.Pager.Next = v.Here(strconv.Itoa(end))
 	}
-	out := content{
-		title: cmp.Or(v.site.About.Title, "What this site publishes"),
-		intro: cmp.Or(v.site.About.Description, "Lists of its resources and of every change to them, by ResourceSync, so that others can copy them and stay in step."),
-	}
-	if data.Recent != nil {
-		out.connect = data.Recent.Live
-	}
-	out.body = data.Content(v.now)
 	return out, err
 }
 
-// setsFrom returns the sets on the page that begins with the set first.
-func (v *View) setsFrom(first int) []*document.Set {
-	return v.site.Order[first:min(first+setsOnPage, len(v.site.Order))]
+// describeSet says how large a set is and how old its last change, as far as they are known.
+func (v *View) describeSet(stat resourcesync.Stat) string {
+	var parts []string
+	if stat.Count >= 0 {
+		parts = append(parts, webpage.Number(stat.Count, "resource"))
+	}
+	for _, age := range v.ageFact("changed", stat.LastModified) {
+		parts = append(parts, age.Name+" "+age.Value)
+	}
+	return strings.Join(parts, " · ")
 }
 
 // unavailable is the state of a set that cannot be read. The log has the cause once the page of the set
@@ -116,10 +120,6 @@ func (v *View) setRow(ctx context.Context, st *document.Set) (pages.Set, resourc
 	if st.Stater == nil {
 		stat.Count = -1
 	}
-	if stat.Count >= 0 {
-		row.Resources = webpage.Number(stat.Count, "resource")
-	}
-	row.Newest = stat.LastModified
 	return row, stat, nil
 }
 
@@ -133,49 +133,49 @@ func (v *View) channelOrDocument(st *document.Set, c resourcesync.Capability) st
 }
 
 // pageSet is the page of a Capability List.
-func pageSet(ctx context.Context, v *View) (content, error) {
+func pageSet(ctx context.Context, v *View) (out content, err error) {
 	st := v.t.Set
 	row, stat, err := v.setRow(ctx, st)
-	if err != nil && !errors.Is(err, resourcesync.ErrNotReady) {
+	isReady := err == nil
+	if !isReady && !errors.Is(err, resourcesync.ErrNotReady) {
 		return content{}, err
 	}
-	isReady := err == nil
-	data := pages.SetPage{About: pages.About{Contact: v.contact(st), DescribedBy: st.DescribedBy}, Harvest: v.harvest(st)}
-	data.Facts = countFact("Resources", stat.Count)
-	out := content{title: display(st), intro: cmp.Or(st.About.Description, "The documents of this set of resources, and how to copy it and stay in step.")}
+	out.title, out.intro = display(st), cmp.Or(st.About.Description, "The documents of this set of resources, and how to copy it and stay in step.")
+	out.Contact, out.DescribedBy, out.Harvest = v.contact(st), st.DescribedBy, v.harvest(st)
+	out.Facts = countFact("Resources", stat.Count)
 	if !isReady {
-		data.Facts = append(data.Facts, webpage.Fact{Name: "State", Value: row.State})
+		out.Facts = append(out.Facts, webpage.Fact{Name: "State", Value: row.State})
 	}
+	out.Table = webpage.Table{Label: "Documents", Columns: []webpage.Column{{Name: "Document", Header: true}, {Name: "State"}, {Name: "Raw", Class: "number"}}}
 	for _, c := range st.Capabilities() {
-		d := pages.Document{Name: nameOf(c), URL: v.page(string(c), ""), XML: v.t.URL(string(c), "") + "?xml", Purpose: purposes[c]}
+		state := ""
 		if isReady {
-			d.State = v.stateOf(ctx, st, c)
+			state = v.stateOf(ctx, st, c)
 		}
-		data.Documents = append(data.Documents, d)
+		out.Table.Rows = append(out.Table.Rows, []webpage.Cell{
+			{Text: nameOf(c), URL: v.page(string(c), ""), Note: purposes[c]}, {Text: state},
+			{Text: "XML", URL: v.t.URL(string(c), "") + "?xml", Spoken: " of " + nameOf(c)},
+		})
 	}
 	if st.Changer == nil {
-		data.Facts = append(data.Facts, v.ageFact("Last change", stat.LastModified)...)
+		out.Facts = append(out.Facts, v.ageFact("Last change", stat.LastModified)...)
 	} else if isReady {
-		data.Recent = v.recent(ctx, []*document.Set{st}, func(_ *document.Set, failed error) { err = failed })
+		v.addRecent(ctx, &out, []*document.Set{st}, func(_ *document.Set, failed error) { err = failed })
 		if err != nil {
 			return content{}, err
 		}
-		out.connect = data.Recent.Live
 		since, err := st.Changer.Since(ctx)
 		if err != nil {
 			return content{}, err
 		}
-		data.Facts = append(data.Facts, v.changeFact(stat.LastModified, data.Recent)...)
-		data.Facts = append(data.Facts, v.ageFact("Changes since", since)...)
+		if out.Recent == nil || len(out.Recent.Changes.Rows) > 0 { // the first scan of a set is not a change
+			out.Facts = append(out.Facts, v.ageFact("Last change", stat.LastModified)...)
+		}
+		out.Facts = append(out.Facts, v.ageFact("Changes since", since)...)
 	}
-	channels, err := v.channels(ctx, st)
-	if err != nil {
-		return content{}, err
-	}
-	data.Channels = channels
-	data.Facts = append(data.Facts, v.pushFact())
-	out.body = data.Content()
-	return out, nil
+	out.Channels, err = v.channels(ctx, st)
+	out.Facts = append(out.Facts, v.pushFact())
+	return out, err
 }
 
 var purposes = map[resourcesync.Capability]string{

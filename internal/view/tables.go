@@ -27,11 +27,11 @@ type table struct {
 // A column is a column of a table, and how its cells follow from entries.
 type column struct {
 	webpage.Column
-	cell func(entry) pages.Cell
+	cell func(entry) webpage.Cell
 }
 
 // col returns a column.
-func col(name, class string, cell func(entry) pages.Cell) column {
+func col(name, class string, cell func(entry) webpage.Cell) column {
 	return column{webpage.Column{Name: name, Class: class}, cell}
 }
 
@@ -49,15 +49,15 @@ const packagesOnPage = 50
 var (
 	resources = &table{"resource", []column{
 		col("Resource", "uri", entry.resource),
-		col("Last modified", "fit", func(e entry) pages.Cell { return at(e.LastMod) }),
+		col("Last modified", "fit", func(e entry) webpage.Cell { return at(e.LastMod) }),
 		col("Size", "number", entry.size),
 		col("Type", "wide", entry.mediaType),
 		col("Checksum", "wide uri fit", entry.checksum),
 	}, pages.Rows, "", "No resources here."}
 
 	changes = &table{"change", []column{
-		col("Time", "fit", func(e entry) pages.Cell { return at(e.Metadata.Datetime) }),
-		col("Change", "fit", func(e entry) pages.Cell { return badge(string(e.Metadata.Change)) }),
+		col("Time", "fit", func(e entry) webpage.Cell { return at(e.Metadata.Datetime) }),
+		col("Change", "fit", func(e entry) webpage.Cell { return badge(string(e.Metadata.Change)) }),
 		col("Resource", "uri", entry.resource),
 		col("Size", "number wide", entry.size),
 		col("Type", "wide", entry.mediaType),
@@ -68,9 +68,9 @@ var (
 	changeLists, changeDumps = windows("list"), windows("dump")
 
 	resourcePackages = &table{"package", []column{
-		col("Package", "", func(e entry) pages.Cell { return e.numbered("Package") }),
+		col("Package", "", func(e entry) webpage.Cell { return e.numbered("Package") }),
 		col("Size", "number", entry.size),
-		col("Last change", "wide", func(e entry) pages.Cell { return at(e.LastMod) }),
+		col("Last change", "wide", func(e entry) webpage.Cell { return at(e.LastMod) }),
 		col("Contents", "", entry.manifest),
 	}, packagesOnPage, "The content of the set in ZIP packages. They are made while they are sent, and a download can be resumed.", "No packages here."}
 
@@ -89,8 +89,8 @@ var (
 // at the beginning of a line.
 func documents(noun, name string) *table {
 	return &table{noun, []column{
-		col(name, "", func(e entry) pages.Cell { return e.numbered(name) }),
-		col("Last change", "", func(e entry) pages.Cell { return at(e.LastMod) }),
+		col(name, "", func(e entry) webpage.Cell { return e.numbered(name) }),
+		col("Last change", "", func(e entry) webpage.Cell { return at(e.LastMod) }),
 	}, pages.Rows, "", "No " + noun + "s here."}
 }
 
@@ -103,11 +103,11 @@ func windows(noun string) *table {
 // archive returns the table of an archive, whose documents have a time and an end with these names.
 func archive(time, end string) *table {
 	return &table{"document", []column{
-		col("Document", "uri", func(e entry) pages.Cell {
-			return pages.Cell{Text: pages.Text(e.Loc, e.site.Routes.Origin), URL: e.Loc}
+		col("Document", "uri", func(e entry) webpage.Cell {
+			return webpage.Cell{Text: pages.Text(e.Loc, e.site.Routes.Origin), URL: e.Loc}
 		}),
-		col(time, "", func(e entry) pages.Cell { return at(later(e.Metadata.At, e.Metadata.From)) }),
-		col(end, "", func(e entry) pages.Cell { return at(later(e.Metadata.Completed, e.Metadata.Until)) }),
+		col(time, "", func(e entry) webpage.Cell { return at(later(e.Metadata.At, e.Metadata.From)) }),
+		col(end, "", func(e entry) webpage.Cell { return at(later(e.Metadata.Completed, e.Metadata.Until)) }),
 	}, pages.Rows, "Documents of earlier times, the oldest first.", "The archive is empty."}
 }
 
@@ -147,29 +147,29 @@ func (t *table) head() []webpage.Column {
 }
 
 // row returns the row of e, and about the number of its bytes in a page.
-func (t *table) row(e entry) (row []pages.Cell, size int) {
+func (t *table) row(e entry) (row []webpage.Cell, size int) {
 	for _, c := range t.columns {
 		cell := c.cell(e)
-		row, size = append(row, cell), size+cell.Size()
+		row, size = append(row, cell), size+pages.Size(&cell)
 	}
 	return row, size
 }
 
-func (e entry) resource() pages.Cell {
-	return pages.Cell{Text: pages.Text(e.Loc, e.site.Routes.Origin), URL: e.Loc, Foreign: true}
+func (e entry) resource() webpage.Cell {
+	return webpage.Cell{Text: pages.Text(e.Loc, e.site.Routes.Origin), URL: e.Loc, Foreign: true}
 }
 
-func (e entry) numbered(noun string) pages.Cell {
-	return pages.Cell{Text: noun + " " + humanize.Comma(int64(e.n)), URL: e.pageOf(e.Loc)}
+func (e entry) numbered(noun string) webpage.Cell {
+	return webpage.Cell{Text: noun + " " + humanize.Comma(int64(e.n)), URL: e.pageOf(e.Loc)}
 }
 
-func (e entry) from() pages.Cell {
-	return pages.Cell{Text: timetext.Of(e.Metadata.From), URL: e.pageOf(e.Loc)}
+func (e entry) from() webpage.Cell {
+	return webpage.Cell{Text: timetext.Of(e.Metadata.From), URL: e.pageOf(e.Loc)}
 }
 
-func (e entry) until() pages.Cell { return at(e.Metadata.Until) }
+func (e entry) until() webpage.Cell { return at(e.Metadata.Until) }
 
-func (e entry) state() pages.Cell {
+func (e entry) state() webpage.Cell {
 	if e.Metadata.Until.IsZero() {
 		return badge("open")
 	}
@@ -177,28 +177,28 @@ func (e entry) state() pages.Cell {
 }
 
 // at returns the cell of a time, which may be zero.
-func at(t time.Time) pages.Cell { return pages.Cell{At: t} }
+func at(t time.Time) webpage.Cell { return webpage.Cell{At: t} }
 
-func badge(word string) pages.Cell { return pages.Cell{Text: word, Badge: true} }
+func badge(word string) webpage.Cell { return webpage.Cell{Text: word, Badge: true} }
 
-func (e entry) size() pages.Cell {
+func (e entry) size() webpage.Cell {
 	if n, ok := e.Metadata.Length.Bytes(); ok {
-		return pages.Cell{Text: humanize.Bytes(uint64(n))}
+		return webpage.Cell{Text: humanize.Bytes(uint64(n))}
 	}
-	return pages.Cell{}
+	return webpage.Cell{}
 }
 
-func (e entry) mediaType() pages.Cell { return pages.Cell{Text: pages.Short(e.Metadata.Type, 60)} }
+func (e entry) mediaType() webpage.Cell { return webpage.Cell{Text: pages.Short(e.Metadata.Type, 60)} }
 
-func (e entry) checksum() (c pages.Cell) {
+func (e entry) checksum() (c webpage.Cell) {
 	for _, h := range e.Metadata.Hashes {
 		c.Text = h.Algorithm + ":" + pages.Short(h.Digest, 9)
 	}
 	return c
 }
 
-func (e entry) manifest() pages.Cell {
-	return pages.Cell{Text: "Manifest", URL: e.pageOf(e.Links[0].Href)}
+func (e entry) manifest() webpage.Cell {
+	return webpage.Cell{Text: "Manifest", URL: e.pageOf(e.Links[0].Href)}
 }
 
 // later returns the time that is not zero.

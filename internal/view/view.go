@@ -12,8 +12,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/a-h/templ"
-
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/pages"
@@ -39,7 +37,7 @@ type recent struct {
 	counts  pages.Counts
 	begins  time.Time // the journal; zero if unknown
 	since   time.Time // changes after this time have been counted
-	latest  []pages.Change
+	latest  [][]webpage.Cell
 	done    time.Time
 	took    time.Duration
 }
@@ -79,8 +77,7 @@ type View struct {
 // A content is the content of a page and what its layout needs.
 type content struct {
 	title, intro string
-	body         templ.Component
-	connect      []string // WebSockets
+	pages.Page
 }
 
 // maxPosition is the maximum length of the parameter after, which may be an encoded key.

@@ -28,6 +28,27 @@ type Column struct {
 	// Class is "number" for figures, which are aligned right, and "wide" for a column
 	// that is hidden on a narrow screen. It may be both, separated by a space.
 	Class string
+
+	Header bool // cells are the headers of their rows
+}
+
+// A Table is a table of texts and links.
+type Table struct {
+	Label   string // what it shows
+	Caption bool   // Label is shown above the rows
+	Columns []Column
+	Rows    [][]Cell
+	Empty   string // what a table without rows means
+	Live    int    // rows up to which a script adds new ones; 0 for none
+}
+
+// A Cell is a cell of a table: a link, a badge, a text or a time, and a note. Each may be empty.
+type Cell struct {
+	URL, Text, Note string
+	Spoken          string // continues Text for screen readers
+	Foreign         bool   // URL leads to a resource of others, which crawlers need not follow from here
+	Badge           bool   // Text is the word of a badge
+	At              time.Time
 }
 
 // A Pager leads to the other pages of a list. URLs that are empty are not shown.
