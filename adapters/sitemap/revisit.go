@@ -119,8 +119,14 @@ func (s *Site) loadRotation() rotation {
 	return rotation{Began: time.Now()}
 }
 
+// saveRotation saves the progress of visits. Only revisit calls it. Failures in a row are one line.
 func (s *Site) saveRotation(at *rotation) {
-	if err := s.copies.save(rotationFile, at); err != nil {
+	err := s.copies.save(rotationFile, at)
+	switch {
+	case err != nil && !s.unsaved:
 		s.log.Warn("the progress of visits is not saved", "error", err)
+	case err == nil && s.unsaved:
+		s.log.Info("the progress of visits is saved again")
 	}
+	s.unsaved = err != nil
 }

@@ -68,6 +68,7 @@ type Site struct {
 	wordpress *wordpress // nil if it is not asked
 
 	revisits *rate.Limiter
+	unsaved  bool // the progress of visits
 	hints    *hints
 	locks    keyLocks
 	latest   atomic.Pointer[pass]
