@@ -127,7 +127,7 @@ func (d *Dir) noteStripped(r *http.Request) {
 }
 
 func (d *Dir) serverError(w http.ResponseWriter, r *http.Request, key string, err error) {
-	d.sparse.Log(r.Context(), d.log, slog.LevelError, "dir: not served", slog.String("key", key), slog.Any("err", err))
+	d.sparse.Log(r.Context(), d.log, slog.LevelError, "dir: not served", slog.String("key", key), slog.Any("error", err))
 	http.Error(w, "internal server error", http.StatusInternalServerError)
 }
 

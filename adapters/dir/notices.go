@@ -93,7 +93,7 @@ func (n *notices) receive(events <-chan fsnotify.Event, errs <-chan error) {
 				continue
 			}
 			n.lossOnce.Do(func() {
-				n.dir.log.Warn("dir: change events were lost; scanning the whole folder", "err", err)
+				n.dir.log.Warn("dir: change events were lost; scanning the whole folder", "error", err)
 			})
 			n.noteAll()
 		}

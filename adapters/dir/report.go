@@ -199,7 +199,7 @@ func (n *notices) enter(key string) {
 		return
 	}
 	n.limitOnce.Do(func() {
-		n.dir.log.Warn("dir: not all folders can be watched; changes in the others wait for the next scan of the whole folder", "key", key, "err", err)
+		n.dir.log.Warn("dir: not all folders can be watched; changes in the others wait for the next scan of the whole folder", "key", key, "error", err)
 	})
 }
 

@@ -197,7 +197,7 @@ func (s *scanRun) unreadable(ctx context.Context, key string, keys resourcesync.
 func (s *scanRun) skip(key string, err error) {
 	s.skipped.Add(1)
 	if s.skips.News(key, err.Error()) {
-		s.log.Warn("dir: skipped", "key", key, "err", err)
+		s.log.Warn("dir: skipped", "key", key, "error", err)
 	}
 }
 
@@ -206,7 +206,7 @@ func (s *scanRun) failed(key string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failures++; s.fails.News(key, err.Error()) {
-		s.log.Error("dir: incomplete scan", "key", key, "err", err)
+		s.log.Error("dir: incomplete scan", "key", key, "error", err)
 	}
 	if s.first == nil {
 		s.first = fmt.Errorf("%q: %w", key, err)

@@ -147,7 +147,7 @@ func TestD11_LinksAreCounted(t *testing.T) {
 	d := openDir(t, here, &Options{Logger: log.logger()})
 	for range 2 {
 		wantKeys(t, complete(t, d), "file")
-		if d.Progress().Skipped != 1 || log.lines("dir: skipped") != 1 || log.lines(`key=link err="dir: a symbolic link is not followed`) != 1 {
+		if d.Progress().Skipped != 1 || log.lines("dir: skipped") != 1 || log.lines(`key=link error="dir: a symbolic link is not followed`) != 1 {
 			t.Errorf("%+v, log:\n%s", d.Progress(), &log.buf)
 		}
 	}

@@ -33,7 +33,7 @@ func TestDiskFullOfVersions(t *testing.T) {
 	}
 	filler := fill(t, disk)
 	s.write("a", strings.Repeat("third", 2000))
-	s.stderr.await(`level=ERROR msg="dir: incomplete scan" key=a err="copying it: .*no space left`)
+	s.stderr.await(`level=ERROR msg="dir: incomplete scan" key=a error="copying it: .*no space left`)
 	s.stderr.await(`level=ERROR msg="scan failed.*no space left`)
 	s.until("unwell", func() bool { return healthz(503) })
 	s.stderr.await(`level=ERROR msg=unhealthy.*no space left`)
