@@ -80,10 +80,10 @@ func TestDiskFull(t *testing.T) {
 	for i := range files {
 		write(t, filepath.Join(folder, fmt.Sprintf("%04d", i)), "")
 	}
-	s.stderr.await(`level=ERROR msg="scan failed; no deletions are recorded" error=.*the disk of the state is full: make room`)
+	s.stderr.await(`level=ERROR msg="scan failed; no deletions are recorded" error=.*the disk of the state \S+/state.db\S* is full: make room`)
 	healthz(503)
 	s.stderr.await(`level=ERROR msg=unhealthy`)
-	if _, now := s.toldOperators(); !now.Scan.Failed || !slices.Equal(now.Problems, []string{"the disk of the state is full: make room"}) {
+	if _, now := s.toldOperators(); !now.Scan.Failed || !slices.Equal(now.Problems, []string{"the disk of the state " + filepath.Join(disk, "state.db") + " is full: make room"}) {
 		t.Errorf("operators see the scan %+v and the problems %q", now.Scan, now.Problems)
 	}
 	_, page := s.getAs(s.stderr.await(`status for operators.* url=(\S+)`)[1], "Mozilla/5.0", "text/html")

@@ -41,7 +41,10 @@ func explain(err error, path string) error {
 	case sqlite.ResultCorrupt, sqlite.ResultNotADB:
 		return fmt.Errorf("file %s: %w: %w", path, rowdb.ErrDamaged, err)
 	case sqlite.ResultFull:
-		return fmt.Errorf("the disk of the state is full: make room: %w: %w", err, syscall.ENOSPC)
+		if errors.Is(err, syscall.ENOSPC) {
+			return err // it is explained
+		}
+		return fmt.Errorf("the disk of the state %s is full: make room: %w: %w", path, err, syscall.ENOSPC)
 	case sqlite.ResultIOErr, sqlite.ResultCantOpen, sqlite.ResultReadOnly:
 		if path == "" {
 			return err

@@ -70,7 +70,7 @@ func (p *publication) status(ctx context.Context) status.Status {
 			s.Harvesters = append(s.Harvesters, shown)
 		}
 	}
-	s.Problems = texts(errors.Join(append(trouble, p.health(ctx))...))
+	s.Problems = texts(p.state.Place, errors.Join(append(trouble, p.health(ctx))...))
 	s.Healthy = len(s.Problems) == 0
 	return s
 }
@@ -189,21 +189,22 @@ func (m *Member) status(ctx context.Context) (status.Set, error) {
 	return s, m.named(err)
 }
 
-// texts returns the texts of the errors that err joins, sorted and without duplicates.
-func texts(err error) []string {
+// texts returns the texts of the errors that err joins, sorted and without duplicates. state is the
+// place of the state.
+func texts(state string, err error) []string {
 	if err == nil {
 		return nil
 	}
 	joined, ok := err.(interface{ Unwrap() []error })
 	switch {
 	case !ok && sqlite.ErrCode(err).ToPrimary() == sqlite.ResultFull: // one cause, of which each set has an error
-		return []string{"the disk of the state is full: make room"}
+		return []string{"the disk of the state " + state + " is full: make room"}
 	case !ok:
 		return []string{err.Error()}
 	}
 	var all []string
 	for _, err := range joined.Unwrap() {
-		all = append(all, texts(err)...)
+		all = append(all, texts(state, err)...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
