@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -37,7 +38,7 @@ func (m *mirroring) statusNow(context.Context) (any, status.Health, func() ([]by
 // copyStatus describes the copy. A copy has problems if the last run has failed or left something
 // undone; a first run that has not ended is not a problem.
 func (m *mirroring) copyStatus() *status.CopyStatus {
-	s := &status.CopyStatus{Copy: status.Copy{Status: m.Destination.Status(), Dir: m.Folder, Release: m.release()}}
+	s := &status.CopyStatus{Copy: status.Copy{Status: m.Destination.Status(), Dir: m.at(), Release: m.release()}}
 	c := &s.Copy
 	if next := m.next.Load(); next != nil {
 		c.Next = *next
@@ -53,11 +54,26 @@ func (m *mirroring) copyStatus() *status.CopyStatus {
 	return s
 }
 
+// at returns where the copy is. A command can name it in any folder.
+func (c *Config) at() string {
+	if bucketurl.Is(c.Folder) {
+		return c.Folder
+	}
+	return absolute(c.Folder)
+}
+
+func absolute(path string) string {
+	if at, err := filepath.Abs(path); err == nil {
+		return at
+	}
+	return path
+}
+
 // release returns the command that carries out held deletions.
 func (c *Config) release() string {
-	words := []string{"resourcesync", "mirror", settings.ShellWord(c.Source), settings.ShellWord(c.Folder)}
+	words := []string{"resourcesync", "mirror", settings.ShellWord(c.Source), settings.ShellWord(c.at())}
 	if bucketurl.Is(c.Folder) {
-		words = append(words, "--state-folder", settings.ShellWord(c.state))
+		words = append(words, "--state-folder", settings.ShellWord(absolute(c.state)))
 	}
 	return strings.Join(append(words, "--max-delete", "100%"), " ")
 }
