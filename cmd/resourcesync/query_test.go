@@ -63,7 +63,7 @@ func TestQuery(t *testing.T) {
 		t.Errorf("the site: %d %s\n%s", code, stderr, stdout)
 	}
 	s.stop()
-	if code, stdout, stderr = query(t, at); code != 1 || stdout != "" || !strings.Contains(stderr, "start serve, proxy or mirror with --status "+at) {
+	if code, stdout, stderr = query(t, at); code != 1 || stdout != "" || !strings.Contains(stderr, "Its log says why it ended. Start serve, run or mirror with --status "+at) {
 		t.Errorf("stopped: %d %s\n%s", code, stderr, stdout)
 	}
 }
@@ -103,7 +103,7 @@ func TestPrintedStatus(t *testing.T) {
 			{Topic: "https://example.org/framework/", Error: "no turn"},
 		}},
 		Hub:        &hub.Status{Subscriptions: 12, Waiting: 3, Failing: 1, OldestWaiting: at(28)},
-		WebSockets: new(4),
+		WebSockets: new(4), CertificateExpires: at(29),
 		Harvesters: []status.Harvester{
 			{Harvester: harvesters.Harvester{Agent: "resync/2", Address: "192.0.2.1", Last: at(29), Requests: 1200, Bytes: 3_400_000, Document: "changelist"}, Behind: new(7200.0)},
 			{Harvester: harvesters.Harvester{Address: "2001:db8::/64", Last: at(28), Requests: 1, Document: "resourcelist"}, Behind: new(0.0)},
@@ -125,8 +125,9 @@ func TestPrintedStatus(t *testing.T) {
   URLs            1 of other sites, 0 invalid, 0 failed checks
   Withheld        2, login
   Withheld        7, noindex
-  Oldest check    22 Nov 2026, 12:10:00 UTC (20 minutes ago)
+  Pages           all checked again since 22 Nov 2026, 12:10:00 UTC (20 minutes ago)
   Held deletions  5,000, since 22 Nov 2026, 12:05:00 UTC, until 22 Nov 2026, 12:50:00 UTC
+  Certificate     has expired: 22 Nov 2026, 12:29:00 UTC (1 minute ago)
   Documents       0 rendered, 98,765 from the cache, 0 refused, 0 failed
   Packages        0 sent, 0 aborted
   Subscriptions   12 (3 waiting, 1 failing)

@@ -23,7 +23,11 @@ func (s *Status) Print(to *terminal.Screen, now time.Time) error {
 	s.Health.print(to)
 	p.set(&s.Set)
 	if at := s.CertificateExpires; !at.IsZero() {
-		p.fact("Certificate", "until "+p.ago(at))
+		state := "expires "
+		if !at.After(p.now) {
+			state = "has expired: "
+		}
+		p.fact("Certificate", state+p.ago(at))
 	}
 	p.documents(s)
 	for _, place := range s.Published {
@@ -151,7 +155,7 @@ func (p *statusPrinter) site(s *sitemap.Status) {
 		p.fact("Withheld", humanize.Comma(int64(s.Withheld[reason])), reason)
 	}
 	if !s.Oldest.IsZero() {
-		p.fact("Oldest check", p.ago(s.Oldest))
+		p.fact("Pages", "all checked again since "+p.ago(s.Oldest))
 	}
 }
 
