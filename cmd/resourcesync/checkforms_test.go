@@ -217,7 +217,7 @@ func proxyForm(t *testing.T) string {
 		}
 	}))
 	t.Cleanup(upstream.Close)
-	s := startForm(t, "proxy", listen, "--upstream", upstream.URL, "--base-url", site+"/", "--state", filepath.Join(t.TempDir(), "state.db"), "--page-size", "3", "--dumps", "--sitemap", "--html-link")
+	s := startForm(t, "proxy", listen, "--upstream", upstream.URL, "--base-url", site+"/", "--rate", "1000", "--state", filepath.Join(t.TempDir(), "state.db"), "--page-size", "3", "--dumps", "--sitemap", "--html-link")
 	for _, change := range [][2]string{{http.MethodPut, "/new"}, {http.MethodPut, "/a"}, {http.MethodDelete, "/b"}} {
 		r, err := http.NewRequestWithContext(t.Context(), change[0], site+change[1], http.NoBody)
 		must(t, err)

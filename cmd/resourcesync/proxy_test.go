@@ -242,7 +242,7 @@ func TestD24_StateOfAnotherWebsite(t *testing.T) {
 	}))
 	defer site.Close()
 	state := filepath.Join(t.TempDir(), "state.db")
-	p := startProxy(t, site.URL, "http://one.example/", "--state", state)
+	p := startProxy(t, site.URL, "http://one.example/", "--rate", "1000", "--state", state)
 	p.stdout.await("Ready")
 	p.stop()
 	stderr := newOutput(t)
@@ -250,7 +250,7 @@ func TestD24_StateOfAnotherWebsite(t *testing.T) {
 	if status := run(t.Context(), args, io.Discard, stderr); status != 2 || !strings.Contains(stderr.String(), "--moved") {
 		t.Errorf("status %d: %s", status, stderr)
 	}
-	p = startProxy(t, site.URL, "http://two.example/", "--state", state, "--moved", "--max-delete", "100%")
+	p = startProxy(t, site.URL, "http://two.example/", "--rate", "1000", "--state", state, "--moved", "--max-delete", "100%")
 	p.stdout.await("Ready")
 	if got := p.listed(); !slices.Equal(got, []string{"/a"}) {
 		t.Errorf("listed %q", got)
