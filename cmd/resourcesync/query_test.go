@@ -37,7 +37,7 @@ func TestQuery(t *testing.T) {
 	at := strings.TrimSuffix(strings.TrimPrefix(s.stderr.await(`status for operators.* url=(\S+)`)[1], "http://"), "/")
 	for _, address := range []string{at, "http://" + at, "http://" + at + "/"} {
 		code, stdout, stderr := query(t, address)
-		if code != 0 || stderr != "" || !regexp.MustCompile(`(?s)^Healthy\n\n  Resources +1\n.*  Last scan +.*\), took .*  Subscriptions +0\n`).MatchString(stdout) {
+		if code != 0 || stderr != "" || !regexp.MustCompile(`(?s)^Healthy\n\n  Resources +1\n.*  Last scan +.*, took .*  Subscriptions +0\n`).MatchString(stdout) {
 			t.Errorf("%s: %d %s\n%s", address, code, stderr, stdout)
 		}
 	}
@@ -116,23 +116,23 @@ func TestPrintedStatus(t *testing.T) {
 	want := "Problems\n" +
 		"  deletions are held: 5 resources are missing\n" +
 		"  hub \ufffd]0;x\ufffd\n" + `
-  Resources       1,234,567
-  Last change     22 Nov 2026, 12:00:00 UTC (30 minutes ago)
-  Last scan       22 Nov 2026, 12:29:00 UTC (1 minute ago), took 1.25s
-                  1 created, 2 updated, 0 deleted, 1,234,564 unchanged
-                  3 skipped, 4 listed although they cannot be read
-  Sitemaps        3 read, 2 unchanged
-  URLs            1 of other sites, 0 invalid, 0 failed checks
-  Withheld        2, login
-  Withheld        7, noindex
-  Pages           all checked again since 22 Nov 2026, 12:10:00 UTC (20 minutes ago)
-  Held deletions  5,000, since 22 Nov 2026, 12:05:00 UTC, until 22 Nov 2026, 12:50:00 UTC
-  Certificate     has expired: 22 Nov 2026, 12:29:00 UTC (1 minute ago)
-  Documents       0 rendered, 98,765 from the cache, 0 refused, 0 failed
-  Packages        0 sent, 0 aborted
-  Subscriptions   12 (3 waiting, 1 failing)
-  Oldest waiting  22 Nov 2026, 12:28:00 UTC (2 minutes ago)
-  WebSockets      4 connected
+  Resources               1,234,567
+  Last change             30 minutes ago (22 Nov 2026, 12:00:00 UTC)
+  Last scan               1 minute ago (22 Nov 2026, 12:29:00 UTC, took 1.25s)
+  Subscriptions           12 (3 waiting, 1 failing)
+  Certificate             has expired (22 Nov 2026, 12:29:00 UTC)
+  WebSockets              4
+  Found by the last scan  Created 1, Updated 2, Deleted 0, Unchanged 1,234,564
+                          Skipped 3, Unreadable 4
+  Sitemaps                Sitemaps 3, Unchanged sitemaps 2, URLs of other sites 1, Invalid URLs 0
+                          Failed checks 0, Not listed: login 2, Not listed: noindex 7, All pages checked again since 20 minutes ago (22 Nov 2026, 12:10:00 UTC)
+  Held deletions          5,000, since 22 Nov 2026, 12:05:00 UTC, until 22 Nov 2026, 12:50:00 UTC
+  Documents               Rendered 0, From the cache 98,765, Refused 0, Failed 0
+                          Packages sent 0, Packages aborted 0, Entries left out 0, Fields left out 0
+                          Cache 0 B, Plans of packages 0 B
+  Hub and subscribers     Waiting 3, Failing 1, Expired 0, Delivered 0
+                          Not delivered 0, Given up 0, Requests accepted 0, Requests refused 0
+                          Oldest waiting notification 2 minutes ago (22 Nov 2026, 12:28:00 UTC)
 
   TOPIC                           NEWEST  HUB                         BEHIND  FAILURES  LOST  ERROR
   https://example.org/change/      1,200  https://hub.example.org/         3         2     0  500 ` + "\ufffd" + `[2J
@@ -153,7 +153,7 @@ func TestPrintedStatusOfAFirstScan(t *testing.T) {
 	var b bytes.Buffer
 	s := status.Status{Health: status.Health{Healthy: true}, Set: status.Set{Held: &status.Held{Files: 1, Confirmed: true}}}
 	must(t, s.Print(terminal.New(&b), time.Now()))
-	for _, want := range []string{"Healthy\n", "Resources       unknown, because the first scan has not ended\n", "the next scan publishes them"} {
+	for _, want := range []string{"Healthy\n", "Resources       unknown (the first scan has not ended)\n", "the next scan publishes them"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("without %q:\n%s", want, &b)
 		}
@@ -187,13 +187,14 @@ func TestPrintedCopy(t *testing.T) {
 
   Source                  https://example.org/
   Copy                    /srv/copy
-  In sync                 22 Nov 2026, 12:00:00 UTC (30 minutes ago)
+  In sync                 30 minutes ago (22 Nov 2026, 12:00:00 UTC)
   Behind                  2 changes
-  Has read changes up to  22 Nov 2026, 12:02:00 UTC (28 minutes ago)
-  Resources               10, 2.0 kB
-  Last run                ended 22 Nov 2026, 12:29:00 UTC (1 minute ago)
-                          1 created, 0 updated, 0 deleted, 2 not copied
-  Next run                22 Nov 2026, 12:44:00 UTC (14 minutes from now)
+  Resources               10
+  Size                    2.0 kB
+  Has read changes up to  28 minutes ago (22 Nov 2026, 12:02:00 UTC)
+  Next run                in 14 minutes (22 Nov 2026, 12:44:00 UTC)
+  Last run                Ended 1 minute ago (22 Nov 2026, 12:29:00 UTC), Created 1, Updated 0, Deleted 0
+                          Not copied 2, Received 0 B
   Held deletions          9
   Pause                   https://example.org:443, until 22 Nov 2026, 12:59:00 UTC
 

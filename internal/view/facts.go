@@ -22,11 +22,8 @@ func countFact(name string, n int64) []webpage.Fact {
 
 // ageFact returns the fact of a time, or none if it is unknown.
 func (v *View) ageFact(name string, at time.Time) []webpage.Fact {
-	if at.Unix() <= 0 {
-		return nil
-	}
 	p := webpage.Page{Now: v.now}
-	return []webpage.Fact{{Name: name, Value: p.Ago(at), Note: timetext.Of(at)}}
+	return p.Age(name, at)
 }
 
 // intervalFacts says which interval a list of changes covers.

@@ -24,6 +24,8 @@ import (
 
 	"github.com/a-h/templ"
 	"github.com/dustin/go-humanize"
+
+	"github.com/resourcesync-go/resourcesync/internal/timetext"
 )
 
 //go:embed style.css
@@ -107,6 +109,14 @@ func (p *Page) Ago(at time.Time) string {
 		return ""
 	}
 	return humanize.RelTime(at, p.Now, "ago", "from now")
+}
+
+// Age returns the fact of a time, or none if it is unknown.
+func (p *Page) Age(name string, at time.Time) []Fact {
+	if at.Unix() <= 0 {
+		return nil
+	}
+	return []Fact{{Name: name, Value: p.Ago(at), Note: timetext.Of(at)}}
 }
 
 // Render returns the HTML of a page.

@@ -91,16 +91,14 @@ func (c *Copy) behind() (text, note string) {
 }
 
 func (c *Copy) facts(p *webpage.Page) []webpage.Fact {
-	facts := []webpage.Fact{{Name: "In sync", Value: "not yet"}}
-	if !c.InSync.IsZero() {
-		facts[0] = webpage.Fact{Name: "In sync", Value: p.Ago(c.InSync), Note: timetext.Of(c.InSync)}
+	facts := p.Age("In sync", c.InSync)
+	if facts == nil {
+		facts = []webpage.Fact{{Name: "In sync", Value: "not yet"}}
 	}
 	text, note := c.behind()
 	facts = append(facts, webpage.Fact{Name: "Behind", Value: text, Note: note},
 		webpage.Fact{Name: "Resources", Value: humanize.Comma(c.Resources)}, webpage.Fact{Name: "Size", Value: humanize.Bytes(uint64(c.Bytes))})
-	if !c.Until.IsZero() {
-		facts = append(facts, webpage.Fact{Name: "Has read changes up to", Value: p.Ago(c.Until), Note: timetext.Of(c.Until)})
-	}
+	facts = append(facts, p.Age("Has read changes up to", c.Until)...)
 	switch {
 	case !c.Began.IsZero():
 		facts = append(facts, webpage.Fact{Name: "Next run", Value: "is running", Note: "since " + timetext.Of(c.Began)})
@@ -115,7 +113,7 @@ func (c *Copy) figures(p *webpage.Page) (all []figures) {
 		all = append(all, figures{"This run", "", append(numbers("Entries read", g.Listed, "To do", max(g.Pending, 0), "Done", g.Done), webpage.Fact{Name: "Received", Value: humanize.Bytes(uint64(g.Bytes))})})
 	}
 	if r := c.Last; r != nil {
-		facts := []webpage.Fact{{Name: "Ended", Value: p.Ago(c.Ended), Note: timetext.Of(c.Ended)}}
+		facts := p.Age("Ended", c.Ended)
 		facts = append(facts, numbers("Created", r.Created, "Updated", r.Updated, "Deleted", r.Deleted, "Not copied", r.Failed)...)
 		facts = append(facts, webpage.Fact{Name: "Received", Value: humanize.Bytes(uint64(r.Received))})
 		for _, more := range []struct {
@@ -135,32 +133,16 @@ func (c *Copy) figures(p *webpage.Page) (all []figures) {
 func (s *CopyStatus) Print(to *terminal.Screen, now time.Time) error {
 	s.Health.print(to)
 	c, p := &s.Copy, &statusPrinter{now: now}
-	p.fact("Source", terminal.Printable(c.Source))
-	p.fact("Copy", terminal.Printable(c.Dir))
-	p.fact("In sync", p.ago(c.InSync))
-	text, note := c.behind()
-	p.fact("Behind", append([]string{text}, nonempty(note)...)...)
-	if !c.Until.IsZero() {
-		p.fact("Has read changes up to", p.ago(c.Until))
-	}
-	p.fact("Resources", humanize.Comma(c.Resources), terminal.Bytes(c.Bytes))
-	if g := c.Progress; !c.Began.IsZero() {
-		p.fact("This run", "began "+p.ago(c.Began))
-		p.fact("", terminal.Count(g.Listed, "entries read"), terminal.Count(g.Done, "done"), terminal.Bytes(g.Bytes)+" received")
-	}
-	if r := c.Last; r != nil {
-		p.fact("Last run", "ended "+p.ago(c.Ended))
-		p.fact("", terminal.Count(r.Created, "created"), terminal.Count(r.Updated, "updated"), terminal.Count(r.Deleted, "deleted"), terminal.Count(r.Failed, "not copied"))
-	}
-	if !c.Next.IsZero() {
-		p.fact("Next run", p.ago(c.Next))
-	}
+	p.fact("Source", c.Source)
+	p.fact("Copy", c.Dir)
+	page := &webpage.Page{Now: now}
+	p.sections(c.facts(page), c.figures(page))
 	if r := c.Last; r != nil {
 		if r.Held > 0 {
 			p.fact("Held deletions", humanize.Comma(r.Held))
 		}
 		for _, pause := range r.Pauses {
-			p.fact("Pause", terminal.Printable(pause.Host), "until "+timetext.Of(pause.Until))
+			p.fact("Pause", pause.Host, "until "+timetext.Of(pause.Until))
 		}
 	}
 	tables := []*terminal.Table{&p.facts}
@@ -229,13 +211,6 @@ func (p *statusPrinter) channels(channels []destination.ChannelStatus) *terminal
 			terminal.Cell{Text: humanize.Comma(c.Received)}, terminal.Cell{Text: last}, terminal.Cell{Text: c.Address}, terminal.Cell{Text: c.Error, Style: terminal.Red})
 	}
 	return &t
-}
-
-func nonempty(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return []string{text}
 }
 
 // in returns the time until something happens, in words.

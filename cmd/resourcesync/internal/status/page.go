@@ -64,7 +64,7 @@ func (s *Status) Page(site, source string, remembers, keeps bool) ([]byte, error
 		Nav:   []webpage.Link{{Text: "Source", URL: source}, {Text: "Metrics", URL: "/metrics"}},
 		Raw:   JSON, RawType: "application/json",
 	}
-	v := &statusView{Status: s, page: p, Remembers: remembers, Keeps: keeps, Facts: s.facts(p), Figures: s.figures(p), Totals: s.totals()}
+	v := &statusView{Status: s, page: p, Remembers: remembers, Keeps: keeps, Facts: s.facts(p), Figures: slices.Concat(s.Set.figures(p), s.setFigures(p), s.figures(p)), Totals: s.totals()}
 	for _, set := range append([]Set{s.Set}, s.Sets...) {
 		if set.Held != nil {
 			v.Holding = append(v.Holding, set)
@@ -108,20 +108,18 @@ func (s *Set) facts(p *webpage.Page) []webpage.Fact {
 	} else {
 		facts = append(facts, webpage.Fact{Name: "Resources", Value: "unknown", Note: "the first scan has not ended"})
 	}
-	if !s.Changed.IsZero() {
-		facts = append(facts, webpage.Fact{Name: "Last change", Value: p.Ago(s.Changed), Note: timetext.Of(s.Changed)})
-	}
+	facts = append(facts, p.Age("Last change", s.Changed)...)
 	if c := s.Scan; c != nil && c.Failed {
 		facts = append(facts, webpage.Fact{Name: "Last scan", Value: "failed", Note: p.Ago(c.Ended) + ", " + timetext.Of(c.Ended)})
 	} else if c != nil {
-		facts = append(facts, webpage.Fact{Name: "Last scan", Value: p.Ago(c.Ended), Note: fmt.Sprintf("%s, took\u00a0%.1f\u00a0s", timetext.Of(c.Ended), c.Seconds)})
+		facts = append(facts, webpage.Fact{Name: "Last scan", Value: p.Ago(c.Ended), Note: fmt.Sprintf("%s, took %v", timetext.Of(c.Ended), time.Duration(c.Seconds*float64(time.Second)).Round(time.Millisecond))})
 	}
 	return facts
 }
 
-// Figures are the sections about sets and the hub.
-func (s *Status) figures(p *webpage.Page) []figures {
-	all := s.Set.figures(p)
+// setFigures are the sections about the sets, if there are several.
+func (s *Status) setFigures(p *webpage.Page) []figures {
+	var all []figures
 	for _, set := range s.Sets {
 		facts := set.facts(p)
 		text := "A set of the kind " + set.Kind + "."
@@ -133,20 +131,22 @@ func (s *Status) figures(p *webpage.Page) []figures {
 		}
 		all = append(all, figures{set.Name, text, facts})
 	}
+	return all
+}
+
+// figures are the sections about documents in buckets and the hub.
+func (s *Status) figures(p *webpage.Page) []figures {
+	var all []figures
 	for _, place := range s.Published {
 		facts := append([]webpage.Fact{{Name: "State", Value: place.state()}}, numbers("Documents", place.Documents, "Written", place.Written, "Removed", place.Removed)...)
-		if !place.Last.IsZero() {
-			facts = append(facts, webpage.Fact{Name: "Last update", Value: p.Ago(place.Last), Note: timetext.Of(place.Last)})
-		}
-		all = append(all, figures{"Documents in a bucket", place.Bucket + ". The numbers of objects count since the start.", facts})
+		facts = append(facts, p.Age("Last update", place.Last)...)
+		all = append(all, figures{"Documents in " + place.Bucket, "The numbers of objects count since the start.", facts})
 	}
 	if h := s.Hub; h != nil {
 		facts := numbers("Waiting", h.Waiting, "Failing", h.Failing, "Expired", h.Expired, "Delivered", h.Deliveries.Delivered,
 			"Not delivered", h.Deliveries.Redirected+h.Deliveries.Refused+h.Deliveries.Failed+h.Deliveries.Unanswered, "Given up", h.Deliveries.GivenUp,
 			"Requests accepted", h.Requests.Accepted, "Requests refused", h.Requests.Refused+h.Requests.Limited)
-		if !h.OldestWaiting.IsZero() {
-			facts = append(facts, webpage.Fact{Name: "Oldest waiting notification", Value: p.Ago(h.OldestWaiting)})
-		}
+		facts = append(facts, p.Age("Oldest waiting notification", h.OldestWaiting)...)
 		all = append(all, figures{"Hub and subscribers", "Subscriptions that wait for a notification or fail, and the notifications and requests since the start.", facts})
 	}
 	return all
@@ -155,17 +155,15 @@ func (s *Status) figures(p *webpage.Page) []figures {
 func (s *Set) figures(p *webpage.Page) []figures {
 	var all []figures
 	if c := s.Scan; c != nil {
-		all = append(all, figures{"Last scan", "Including changes found after that scan.", numbers(
+		all = append(all, figures{"Found by the last scan", "Including changes found after that scan.", numbers(
 			"Created", c.Created, "Updated", c.Updated, "Deleted", c.Deleted, "Unchanged", c.Unchanged, "Skipped", c.Skipped, "Unreadable", c.Unreadable)})
 	}
 	if j := s.Journal; j != nil {
-		facts := []webpage.Fact{{Name: "Complete since", Value: p.Ago(j.Since), Note: timetext.Of(j.Since)}, {Name: "Proven", Value: p.Ago(j.Proven)}}
-		text := "Triggers write the changes of the table to a journal."
-		if !j.Restarted.IsZero() {
-			facts = append(facts, webpage.Fact{Name: "Began anew", Value: p.Ago(j.Restarted), Note: timetext.Of(j.Restarted)})
-			text = "The journal began anew, because " + j.Reason + "."
+		began := p.Age("Began anew", j.Restarted)
+		for i := range began {
+			began[i].Note += ", because " + j.Reason
 		}
-		all = append(all, figures{"Journal", text, facts})
+		all = append(all, figures{"Journal", "Triggers write the changes of the table to a journal.", slices.Concat(p.Age("Complete since", j.Since), p.Age("Proven", j.Proven), began)})
 	}
 	if len(s.Notes) > 0 {
 		all = append(all, figures{"Notes", strings.Join(s.Notes, "; ") + ".", nil})
@@ -175,18 +173,16 @@ func (s *Set) figures(p *webpage.Page) []figures {
 		for _, reason := range slices.Sorted(maps.Keys(c.Withheld)) {
 			facts = append(facts, numbers("Not listed: "+reason, c.Withheld[reason])...)
 		}
-		if !c.Oldest.IsZero() {
-			facts = append(facts, webpage.Fact{Name: "All pages checked again since", Value: p.Ago(c.Oldest), Note: timetext.Of(c.Oldest)})
-		}
+		facts = append(facts, p.Age("All pages checked again since", c.Oldest)...)
 		all = append(all, figures{"Sitemaps", "", facts})
 	}
 	if r := s.Repository; r != nil {
-		facts := append([]webpage.Fact{{Name: "Repository", Value: cmp.Or(r.Name, "not known yet")}},
+		facts := append([]webpage.Fact{{Name: "Repository", Value: cmp.Or(r.Name, "not known yet")}, {Name: "Deleted records", Value: cmp.Or(r.DeletedRecord, "not known yet")}},
 			numbers("Records", r.Records, "Records without a usable URI", r.Unlisted)...)
 		if r.Listing {
-			facts = append(facts, webpage.Fact{Name: "Complete listing", Value: "is running"})
-		} else if !r.Compared.IsZero() {
-			facts = append(facts, webpage.Fact{Name: "Complete listing", Value: p.Ago(r.Compared), Note: timetext.Of(r.Compared)})
+			facts = append(facts, webpage.Fact{Name: "Complete listing", Value: "is running", Note: grouped(r.Records) + " of " + grouped(r.Size) + " records"})
+		} else {
+			facts = append(facts, p.Age("Complete listing", r.Compared)...)
 		}
 		all = append(all, figures{"Repository", "", facts})
 	}

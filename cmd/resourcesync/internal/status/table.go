@@ -3,15 +3,12 @@ package status
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/resourcesync-go/resourcesync/adapters/oaipmh"
-	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/internal/timetext"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
@@ -19,28 +16,19 @@ import (
 
 // Print prints s for people, in tables.
 func (s *Status) Print(to *terminal.Screen, now time.Time) error {
-	p := &statusPrinter{now: now}
+	p, page := &statusPrinter{now: now}, &webpage.Page{Now: now}
 	s.Health.print(to)
-	p.set(&s.Set)
-	if at := s.CertificateExpires; !at.IsZero() {
-		state := "expires "
-		if !at.After(p.now) {
-			state = "has expired: "
-		}
-		p.fact("Certificate", state+p.ago(at))
-	}
-	p.documents(s)
-	for _, place := range s.Published {
-		p.fact("Bucket", place.Bucket, place.state(), terminal.Count(place.Documents, "documents"), "last update "+p.ago(place.Last))
-	}
-	p.push(s)
+	p.sections(s.facts(page), s.Set.figures(page))
+	p.waiting(&s.Set)
+	p.sections(nil, append(s.totals(), s.figures(page)...))
 	if err := to.WriteTable(&p.facts); err != nil {
 		return err
 	}
 	for _, set := range s.Sets {
 		fmt.Fprintf(to, "\nSet %s (%s)\n", terminal.Printable(set.Name), terminal.Printable(set.Kind))
 		p := &statusPrinter{now: now}
-		p.set(&set)
+		p.sections(set.facts(page), set.figures(page))
+		p.waiting(&set)
 		if err := to.WriteTable(&p.facts); err != nil {
 			return err
 		}
@@ -86,48 +74,37 @@ func (p *statusPrinter) fact(name string, texts ...string) {
 	p.facts.Cells(terminal.Cell{Text: name, Style: terminal.Bold}, terminal.Cell{Text: strings.Join(texts, ", ")})
 }
 
-// set adds the facts about a set.
-func (p *statusPrinter) set(s *Set) {
-	switch {
-	case s.Uncounted:
-		p.fact("Resources", "not counted")
-	case s.Files == nil:
-		p.fact("Resources", "unknown, because the first scan has not ended")
-	default:
-		p.fact("Resources", humanize.Comma(*s.Files))
+// sections adds facts, and lines for the sections of a page.
+func (p *statusPrinter) sections(facts []webpage.Fact, sections []figures) {
+	for _, f := range facts {
+		p.fact(f.Name, textOf(f))
 	}
-	if !s.Changed.IsZero() {
-		p.fact("Last change", p.ago(s.Changed))
-	}
-	if scan := s.Scan; scan != nil {
-		took := time.Duration(scan.Seconds * float64(time.Second)).Round(time.Millisecond)
-		if scan.Failed {
-			p.fact("Last scan", "failed "+p.ago(scan.Ended))
-		} else {
-			p.fact("Last scan", p.ago(scan.Ended), "took "+took.String())
+	for _, s := range sections {
+		var texts []string
+		for _, f := range s.Facts {
+			texts = append(texts, f.Name+" "+textOf(f))
 		}
-		p.fact("", terminal.Count(scan.Created, "created"), terminal.Count(scan.Updated, "updated"), terminal.Count(scan.Deleted, "deleted"), terminal.Count(scan.Unchanged, "unchanged"))
-		if scan.Skipped > 0 || scan.Unreadable > 0 {
-			p.fact("", terminal.Count(scan.Skipped, "skipped"), terminal.Count(scan.Unreadable, "listed although they cannot be read"))
+		if len(texts) == 0 {
+			p.fact(s.Name, s.Text)
+		}
+		for line := range slices.Chunk(texts, 4) {
+			p.fact(s.Name, line...)
+			s.Name = ""
 		}
 	}
-	if s.Site != nil {
-		p.site(s.Site)
+}
+
+func textOf(f webpage.Fact) string {
+	if f.Note == "" {
+		return f.Value
 	}
-	if s.Repository != nil {
-		p.repository(s.Repository)
-	}
-	if j := s.Journal; j != nil {
-		p.fact("Journal", "complete since "+timetext.Of(j.Since), "proven "+p.ago(j.Proven))
-		if !j.Restarted.IsZero() {
-			p.fact("", "began "+p.ago(j.Restarted)+", because "+terminal.Printable(j.Reason))
-		}
-	}
+	return f.Value + " (" + f.Note + ")"
+}
+
+// waiting adds the changes of a set that are not listed yet.
+func (p *statusPrinter) waiting(s *Set) {
 	if s.Pending != nil {
 		p.fact("Pending", fmt.Sprintf("changes that are not listed yet, the oldest for %.1f s", *s.Pending))
-	}
-	for _, note := range s.Notes {
-		p.fact("Note", terminal.Printable(note))
 	}
 	if h := s.Held; h != nil {
 		until := "until they are confirmed"
@@ -138,50 +115,6 @@ func (p *statusPrinter) set(s *Set) {
 			until = "until " + timetext.Of(h.Until)
 		}
 		p.fact("Held deletions", humanize.Comma(h.Files), "since "+timetext.Of(h.Since), until)
-	}
-}
-
-// documents adds the facts about the documents of all sets.
-func (p *statusPrinter) documents(s *Status) {
-	c := s.Source
-	p.fact("Documents", terminal.Count(c.Rendered, "rendered"), terminal.Count(c.Hits, "from the cache"), terminal.Count(c.Refused, "refused"), terminal.Count(c.Failed, "failed"))
-	p.fact("Packages", terminal.Count(c.Sent, "sent"), terminal.Count(c.Broken, "aborted"))
-}
-
-func (p *statusPrinter) site(s *sitemap.Status) {
-	p.fact("Sitemaps", terminal.Count(s.Sitemaps, "read"), terminal.Count(s.Unchanged, "unchanged"))
-	p.fact("URLs", terminal.Count(s.Foreign, "of other sites"), terminal.Count(s.Invalid, "invalid"), terminal.Count(s.Failed, "failed checks"))
-	for _, reason := range slices.Sorted(maps.Keys(s.Withheld)) {
-		p.fact("Withheld", humanize.Comma(int64(s.Withheld[reason])), reason)
-	}
-	if !s.Oldest.IsZero() {
-		p.fact("Pages", "all checked again since "+p.ago(s.Oldest))
-	}
-}
-
-func (p *statusPrinter) repository(s *oaipmh.Status) {
-	p.fact("Repository", terminal.Printable(cmp.Or(s.Name, "not known yet")), "deleted records: "+terminal.Printable(cmp.Or(s.DeletedRecord, "not known yet")))
-	text := "Complete listing"
-	if s.Listing {
-		p.fact(text, terminal.Count(s.Records, "of "+humanize.Comma(s.Size)+" records received"))
-	} else if !s.Compared.IsZero() {
-		p.fact(text, p.ago(s.Compared))
-	}
-	if s.Unlisted > 0 {
-		p.fact("Not listed", webpage.Number(s.Unlisted, "record")+" without a usable URI")
-	}
-}
-
-// push adds the facts about subscribers.
-func (p *statusPrinter) push(s *Status) {
-	if h := s.Hub; h != nil {
-		p.fact("Subscriptions", subscriptions(h))
-		if !h.OldestWaiting.IsZero() {
-			p.fact("Oldest waiting", p.ago(h.OldestWaiting))
-		}
-	}
-	if s.WebSockets != nil {
-		p.fact("WebSockets", terminal.Count(*s.WebSockets, "connected"))
 	}
 }
 
@@ -240,12 +173,4 @@ func shortened(text string) string {
 		return string(runes[:maxColumn-1]) + "…"
 	}
 	return text
-}
-
-// ago returns a time and how long ago it is.
-func (p *statusPrinter) ago(t time.Time) string {
-	if t.IsZero() {
-		return "never"
-	}
-	return timetext.Of(t) + " (" + humanize.RelTime(t, p.now, "ago", "from now") + ")"
 }
