@@ -2,6 +2,7 @@ package document
 
 import (
 	"context"
+	"strings"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
@@ -126,4 +127,27 @@ func (k *Kind) DocumentName() string {
 		return k.Document.Name
 	}
 	return k.Name
+}
+
+// names are the names of documents as the specifications write them.
+var names = map[string]string{
+	"description": "Source Description", "capabilitylist": "Capability List", "sitemap": "sitemap", "memento": "past version",
+	"resourcelist": "Resource List", "changelist": "Change List", "resourcedump": "Resource Dump", "changedump": "Change Dump",
+	"change": "Change", "framework": "Framework",
+}
+
+// NameOf returns the name of a kind of document for people.
+func NameOf(kind string) string {
+	of, part, _ := strings.Cut(kind, "-")
+	name, ok := names[of]
+	if !ok {
+		return kind
+	}
+	if word, more, _ := strings.Cut(part, "-"); word == "manifest" || word == "archive" || word == "notification" {
+		name, part = name+" "+strings.ToUpper(word[:1])+word[1:], more
+	}
+	if part != "" {
+		name += " (" + strings.ReplaceAll(part, "-", " ") + ")"
+	}
+	return name
 }

@@ -30,3 +30,16 @@ func TestKinds(t *testing.T) {
 		}
 	}
 }
+
+// TestNameOf: every kind of document has a name.
+func TestNameOf(t *testing.T) {
+	for kind, want := range map[string]string{
+		"description": "Source Description", "description-part": "Source Description (part)", "resourcelist-page": "Resource List (page)",
+		"changelist-recent": "Change List (recent)", "changedump-manifest": "Change Dump Manifest", "change-notification": "Change Notification",
+		"resourcelist-archive-page": "Resource List Archive (page)", "other": "other",
+	} {
+		if got := NameOf(kind); got != want {
+			t.Errorf("%s: %s, expected %s", kind, got, want)
+		}
+	}
+}

@@ -158,20 +158,9 @@ func (v *View) contact(st *document.Set) webpage.Link {
 
 // nameOf returns the name of a capability on a page.
 func nameOf(c resourcesync.Capability) string {
-	names := map[resourcesync.Capability]string{
-		resourcesync.CapabilityList:        "Capability List",
-		resourcesync.ResourceList:          "Resource List",
-		resourcesync.ResourceDump:          "Resource Dump",
-		resourcesync.ResourceDumpManifest:  "Resource Dump Manifest",
-		resourcesync.ChangeList:            "Change List",
-		resourcesync.ChangeDump:            "Change Dump",
-		resourcesync.ChangeDumpManifest:    "Change Dump Manifest",
-		resourcesync.ResourceListArchive:   "Resource List Archive",
-		resourcesync.ResourceDumpArchive:   "Resource Dump Archive",
-		resourcesync.ChangeListArchive:     "Change List Archive",
-		resourcesync.ChangeDumpArchive:     "Change Dump Archive",
-		resourcesync.ChangeNotification:    "Change Notifications",
-		resourcesync.FrameworkNotification: "Framework Notifications",
+	name := document.NameOf(string(c))
+	if strings.HasSuffix(name, " Notification") {
+		name += "s"
 	}
-	return names[c]
+	return name
 }

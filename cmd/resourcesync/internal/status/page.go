@@ -13,6 +13,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/timetext"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
@@ -71,7 +72,7 @@ func (s *Status) Page(site, source string, remembers, keeps bool) ([]byte, error
 		}
 	}
 	for _, h := range s.Harvesters {
-		view := harvesterView{Harvester: h, Read: documentName(h.Document)}
+		view := harvesterView{Harvester: h, Read: document.NameOf(h.Document)}
 		if h.Behind != nil && *h.Behind > 0 {
 			view.Lag = lag(time.Duration(*h.Behind * float64(time.Second)))
 		}
@@ -241,26 +242,5 @@ func lag(d time.Duration) string {
 	return "less than a minute"
 }
 
-// documentNames are the capabilities as the specifications write them.
-var documentNames = map[string]string{
-	"description": "Source Description", "capabilitylist": "Capability List", "sitemap": "sitemap", "memento": "past version",
-	"resourcelist": "Resource List", "changelist": "Change List", "resourcedump": "Resource Dump", "changedump": "Change Dump",
-	"resourcedump-manifest": "Resource Dump Manifest", "changedump-manifest": "Change Dump Manifest",
-	"change-notification": "Change Notification", "framework-notification": "Framework Notification",
-}
-
 // channelName returns the name of a channel.
-func channelName(c resourcesync.Capability) string { return documentName(string(c)) + "s" }
-
-// documentName returns the name of a kind of document, which an [rshttp.Answer] has.
-func documentName(kind string) string {
-	if name, ok := documentNames[kind]; ok {
-		return name
-	}
-	of, part, _ := strings.Cut(kind, "-")
-	name, ok := documentNames[of]
-	if !ok {
-		return kind
-	}
-	return name + " (" + strings.ReplaceAll(part, "-", " ") + ")"
-}
+func channelName(c resourcesync.Capability) string { return document.NameOf(string(c)) + "s" }

@@ -19,19 +19,6 @@ func TestLag(t *testing.T) {
 	}
 }
 
-// TestDocumentNames: every kind of document has a name.
-func TestDocumentNames(t *testing.T) {
-	for kind, want := range map[string]string{
-		"description": "Source Description", "description-part": "Source Description (part)", "resourcelist-page": "Resource List (page)",
-		"changelist-recent": "Change List (recent)", "changedump-manifest": "Change Dump Manifest", "change-notification": "Change Notification",
-		"resourcelist-archive-page": "Resource List (archive page)", "other": "other",
-	} {
-		if got := documentName(kind); got != want {
-			t.Errorf("%s: %s, expected %s", kind, got, want)
-		}
-	}
-}
-
 // TestRepositoryPage: the page has the state of a repository, in a single set and in one of several.
 func TestRepositoryPage(t *testing.T) {
 	set := Set{Name: "theses", Kind: "oai", Repository: &oaipmh.Status{Name: "Theses of Example", Records: 45, Unlisted: 1, Compared: time.Now()}}

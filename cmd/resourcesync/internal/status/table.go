@@ -10,6 +10,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/timetext"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
@@ -159,7 +160,7 @@ func (p *statusPrinter) harvesters(s *Status) *terminal.Table {
 			address += " (name first at " + h.NameFirstAt + ")"
 		}
 		t.Row(cmp.Or(h.Name, shortened(h.Agent), "-"), address, humanize.RelTime(h.Last, p.now, "ago", "from now"),
-			humanize.Comma(int64(h.Requests)), terminal.Bytes(h.Bytes), documentName(h.Document), behind)
+			humanize.Comma(int64(h.Requests)), terminal.Bytes(h.Bytes), document.NameOf(h.Document), behind)
 	}
 	return &t
 }
