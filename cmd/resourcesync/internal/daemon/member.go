@@ -71,15 +71,15 @@ func openMember(ctx context.Context, p *daemon, c *site.Config, config origin.Co
 		return nil, site.Named(m.Name, err)
 	}
 	if m.Content.Origin != nil {
-		if err := m.scanInto(ctx); err != nil {
+		if err := m.scanInto(ctx, confirmCommand(c)); err != nil {
 			return nil, site.Named(m.Name, errors.Join(err, m.Close()))
 		}
 	}
 	return m, nil
 }
 
-// scanInto joins the origin and the stored set.
-func (m *Member) scanInto(ctx context.Context) (err error) {
+// scanInto joins the origin and the stored set, whose held deletions a command confirms.
+func (m *Member) scanInto(ctx context.Context, confirm string) (err error) {
 	c, st := m.config.Shared(), m.State
 	first := &firstScan{screen: m.daemon.screen, log: m.Log, name: m.Name, unit: m.Content.Unit + "s"}
 	limits := c.StoreOptions()
@@ -92,7 +92,7 @@ func (m *Member) scanInto(ctx context.Context) (err error) {
 		NoDumps:       !c.Dumps,
 		Progress:      first.report,
 		Question:      m.config.Question(),
-		Confirm:       ConfirmCommand,
+		Confirm:       confirm,
 		Logger:        m.Log,
 	}
 	if metrics := m.daemon.metrics; metrics != nil {

@@ -7,18 +7,29 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/site"
 )
+
+// confirmCommand returns the beginning of the command that confirms held deletions: all of it for a
+// configuration file that has the state.
+func confirmCommand(c *site.Config) string {
+	if c.File == "" {
+		return ConfirmCommand
+	}
+	path, err := filepath.Abs(c.File)
+	if err != nil {
+		path = c.File
+	}
+	return ConfirmCommand + " --config " + settings.ShellWord(path)
+}
 
 // release returns the command that confirms the held deletions of all sets of p. If hidden, it lacks
 // a password, because operators see it on a page.
 func (p *publication) release() (command string, hidden bool) {
 	c := p.site
-	words := []string{ConfirmCommand}
+	words := []string{confirmCommand(c)}
 	given, hidden := c.Catalog.Words("base-url", "state")
 	if c.File != "" {
-		if path, err := filepath.Abs(c.File); err == nil {
-			words = append(words, "--config", settings.ShellWord(path))
-		}
 		return strings.Join(append(words, given...), " "), hidden
 	}
 	k := origin.Kinds[slices.IndexFunc(origin.Kinds, func(k origin.Kind) bool { return k.Name == c.Sets[0].Shared().Kind })]

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/site"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/state"
 )
 
@@ -50,5 +51,15 @@ func TestRelease(t *testing.T) {
 				t.Errorf("%s (hidden: %t), want %s", got, hidden, want)
 			}
 		})
+	}
+}
+
+// TestConfirmCommand: problems and the log name the configuration file.
+func TestConfirmCommand(t *testing.T) {
+	if got := confirmCommand(&site.Config{File: "/etc/my site.yaml"}); got != "resourcesync confirm-deletions --config '/etc/my site.yaml'" {
+		t.Error(got)
+	}
+	if got := confirmCommand(new(site.Config)); got != "resourcesync confirm-deletions" {
+		t.Error(got)
 	}
 }
