@@ -37,7 +37,7 @@ var growing = map[string]struct{ parents, columns, values string }{
 }
 
 // planRows returns the number of rows of the largest tables.
-func planRows() int { return setting("RESOURCESYNC_PLAN_ROWS", 20_000) }
+func planRows() int { return setting("RESOURCESYNC_PLAN_ROWS", 5_000) }
 
 // fills returns the statements that fill the tables that grow, by numbers from first to
 // planRows. series selects the numbers i from %d to %d, and key is their bytes.

@@ -44,7 +44,7 @@ func planRows() int {
 	if n, err := strconv.Atoi(os.Getenv("RESOURCESYNC_PLAN_ROWS")); err == nil {
 		return n
 	}
-	return 20_000
+	return 5_000
 }
 
 const planPage = 100
