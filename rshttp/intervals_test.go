@@ -20,10 +20,10 @@ import (
 
 const eachRound = 2000
 
-var rounds = needs.Size(8, 25)
+var rounds = needs.Size(4, 25)
 
 // TestD1_ReplayByChangeLists: a Destination that continues after until and one that continues at
-// until read 16,000 changes, or 50,000 at night, and end identical.
+// until read 8,000 changes, or 50,000 at night, and end identical.
 func TestD1_ReplayByChangeLists(t *testing.T) {
 	ledgers(t, func(t *testing.T, l *ledger) {
 		w := newWire(t, newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 211}}, rshttp.Set{Provider: l.Provider}))
