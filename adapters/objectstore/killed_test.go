@@ -163,6 +163,7 @@ func TestKilled(t *testing.T) { testKilled(t, "write") }
 func TestKilledPublication(t *testing.T) { testKilled(t, "publish") }
 
 func testKilled(t *testing.T, mode string) {
+	t.Parallel()
 	kills, err := strconv.Atoi(cmp.Or(os.Getenv("RESOURCESYNC_KILLS"), "10"))
 	must(t, err)
 	needs.Time(t)
