@@ -18,7 +18,7 @@ func TestNginxManyRefused(t *testing.T) {
 	site := newStaticSite(t)
 	upstream, closePages := closable(t, site)
 	state := filepath.Join(t.TempDir(), "state.db")
-	flags := []string{"--rescan", "1s", "--revisit", "1000", "--rate", "1000", "--state", state}
+	flags := []string{"--rescan", "1s", "--revisit", "100", "--rate", "1000", "--state", state}
 	p := startProxy(t, upstream, "http://"+nginxHost+"/", flags...)
 	p.stdout.await("Ready")
 	if got := p.listed(); len(got) != 100 {
@@ -97,7 +97,7 @@ func TestNginxConfirmedWhileStopped(t *testing.T) {
 	site := newStaticSite(t)
 	upstream, closePages := closable(t, site)
 	state := filepath.Join(t.TempDir(), "state.db")
-	flags := []string{"--rescan", "1s", "--revisit", "1000", "--rate", "1000", "--state", state}
+	flags := []string{"--rescan", "1s", "--revisit", "100", "--rate", "1000", "--state", state}
 	p := startProxy(t, upstream, "http://"+nginxHost+"/", flags...)
 	p.stdout.await("Ready")
 	closePages()
@@ -147,7 +147,7 @@ func TestNginxReplicas(t *testing.T) {
 	site := newStaticSite(t)
 	upstream, closePages := closable(t, site)
 	state := newPostgres(t)
-	visiting := startProxy(t, upstream, "http://"+nginxHost+"/", "--rescan", "1s", "--revisit", "1000", "--rate", "1000", "--state", state)
+	visiting := startProxy(t, upstream, "http://"+nginxHost+"/", "--rescan", "1s", "--revisit", "100", "--rate", "1000", "--state", state)
 	visiting.stdout.await("Ready")
 	idle := startProxy(t, upstream, "http://"+nginxHost+"/", "--rescan", "1h", "--revisit", "0", "--rate", "1000", "--state", state)
 	idle.stdout.await("Ready")
