@@ -42,7 +42,7 @@ type Table struct {
 	Live    int    // rows up to which a script adds new ones; 0 for none
 }
 
-// A Cell is a cell of a table: a link, a badge, a text or a time, and a note. Each may be empty.
+// A Cell is a cell of a table: a link, a badge, a text or a time. It may be empty. Note is below a link.
 type Cell struct {
 	URL, Text, Note string
 	Spoken          string // continues Text for screen readers
