@@ -22,7 +22,7 @@ const afterFolder = 16
 // contract of [resourcesync.Provider]. It reads no others.
 func (s *Set) First(ctx context.Context, r resourcesync.Range, n int) iter.Seq2[resourcesync.Resource, error] {
 	return func(yield func(resourcesync.Resource, error) bool) {
-		err := s.store.db.Snapshot(ctx, func(c rowdb.Conn) error {
+		err := s.snapshot(ctx, func(c rowdb.Conn) error {
 			if err := s.checkReady(ctx, c); err != nil {
 				return err
 			}
@@ -30,6 +30,7 @@ func (s *Set) First(ctx context.Context, r resourcesync.Range, n int) iter.Seq2[
 				if !yield(found, nil) {
 					return rowdb.ErrStop
 				}
+				n, r.From = n-1, found.Key+"\x00" // if a standby fails, the rest is read
 				return nil
 			})
 		})
@@ -66,7 +67,9 @@ func (s *Set) Folder(ctx context.Context, folder string, r resourcesync.Range, n
 		r.To = after(folder)
 	}
 	var entries []resourcesync.Resource
-	err := s.store.db.Snapshot(ctx, func(c rowdb.Conn) error {
+	whole := r
+	err := s.snapshot(ctx, func(c rowdb.Conn) error {
+		entries, r = nil, whole
 		if err := s.checkReady(ctx, c); err != nil {
 			return err
 		}

@@ -31,7 +31,7 @@ func (j *Journal) Windows(ctx context.Context, max int) ([]resourcesync.Interval
 	}
 	var division *paging.Windows
 	var kept int
-	err := j.store.db.Snapshot(ctx, func(c rowdb.Conn) error {
+	err := j.snapshot(ctx, func(c rowdb.Conn) error {
 		set, err := j.readReady(ctx, c)
 		if err != nil {
 			return err

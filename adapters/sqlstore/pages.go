@@ -217,6 +217,9 @@ func (s *Set) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat
 	}
 	read := func(row rowdb.Row) resourcesync.Stat { return changes.Stat(max(row.Int(0), row.Int(2)), row.Int(1)) }
 	st, err := rowdb.One(ctx, s.store.db, read, sums, s.id, []byte(r.From), endOf(r))
+	if err == nil {
+		s.saw(st.LastModified.UnixMicro())
+	}
 	return st, s.fail("stat", err)
 }
 
@@ -237,7 +240,7 @@ func (s *Set) StatParts(ctx context.Context, r resourcesync.Range) (parts []reso
 		return resourcesync.Part{From: rowdb.String(row, 0), Version: changes.Stat(row.Int(1), row.Int(2)).Version}
 	}
 	// In a transaction, PostgreSQL does not sort.
-	err = s.store.db.Snapshot(ctx, func(c rowdb.Conn) error {
+	err = s.snapshot(ctx, func(c rowdb.Conn) error {
 		if err := s.checkReady(ctx, c); err != nil {
 			return err
 		}

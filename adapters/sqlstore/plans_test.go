@@ -62,6 +62,34 @@ func workload(t *testing.T, db database, r *record) {
 	third := db.open(t, &Options{Now: clock.tell, Retain: time.Hour, Archive: 3 * time.Hour, Window: time.Hour})
 	third.db = recorder{third.db, r}
 	t.Run("archive", func(t *testing.T) { useArchive(t, third, clock) })
+	t.Run("standby", func(t *testing.T) { useStandby(t, third) })
+}
+
+// useStandby reads a set from the database as its own standby, and while that fails.
+func useStandby(t *testing.T, store *Store) {
+	st := newStandby(store.db)
+	store.standby, store.db = st, noting{store.db, st}
+	if err := store.db.Update(t.Context(), func(rowdb.Conn) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	set := store.mustSet(t, "archived", nil)
+	read := func() {
+		for _, err := range set.Resources(t.Context(), resourcesync.Range{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	read()
+	st.pause = time.Now().Add(time.Hour)
+	read()
+	s, _, err := store.Standby(t.Context())
+	if err != nil || s.Reads != 1 || s.Failed != 1 || s.Lag != 0 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	if lag, err := store.lag(t.Context(), nil); err != nil || lag <= 0 {
+		t.Fatalf("a standby without changes lags %v, %v", lag, err)
+	}
 }
 
 // useRecord records a change in a transaction of the host.

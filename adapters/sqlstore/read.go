@@ -15,8 +15,8 @@ import (
 )
 
 // chunk is the maximum number of rows that a statement reads. No page has more, so a
-// page shows one state. A walk over a whole set that ends early does not make the engine
-// prepare all of it.
+// page shows one state, unless a standby fails in its middle. A walk over a whole set that
+// ends early does not make the engine prepare all of it.
 const chunk = rsxml.MaxEntries
 
 // fewRows is the number of rows that the first statement of [Set.Resources] reads.
@@ -69,6 +69,7 @@ func (s *Set) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[res
 	return func(yield func(resourcesync.Resource, error) bool) {
 		var d reader
 		operator, from, to := ">=", []byte(r.From), endOf(r)
+		rows, last := 0, []byte(nil) // how many have been read, and the key of the last one
 		each := func(row rowdb.Row) error {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -76,30 +77,31 @@ func (s *Set) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[res
 			r, err := d.read(row, 0, 1)
 			switch {
 			case err == errDeleted:
-				return nil
 			case err != nil:
 				return damagedRow(err, "rs_resource", d.buf[:d.key])
-			}
-			if !yield(r, nil) {
+			case !yield(r, nil):
 				return rowdb.ErrStop
 			}
+			rows, last = rows+1, append(last[:0], d.buf[:d.key]...)
 			return nil
 		}
 		var err error
 		limits := []int{fewRows, chunk - fewRows}
 		for more := true; more && err == nil; limits = []int{chunk} {
-			err = s.store.db.Snapshot(ctx, func(c rowdb.Conn) error {
+			err = s.snapshot(ctx, func(c rowdb.Conn) error {
 				if err := s.checkReady(ctx, c); err != nil {
 					return err
 				}
 				for _, limit := range limits {
-					n := 0
+					before := rows
+					if rows > 0 {
+						operator, from = ">", bytes.Clone(last)
+					}
 					err := c.Query(ctx, "SELECT key, body FROM rs_resource WHERE set_id = $1 AND key "+operator+" $2 AND key < $3 ORDER BY key LIMIT $4",
-						func(row rowdb.Row) error { n++; return each(row) }, s.id, from, to, limit)
-					if more = n == limit; err != nil || !more {
+						each, s.id, from, to, limit)
+					if more = rows == before+limit; err != nil || !more {
 						return err
 					}
-					operator, from = ">", bytes.Clone(d.buf[:d.key])
 				}
 				return nil
 			})
@@ -151,16 +153,24 @@ func (j *Journal) Changes(ctx context.Context, iv resourcesync.Interval) iter.Se
 type part struct {
 	bounds string // the condition that a change is in it
 	since  func(*setRow) int64
+
+	// snapshot reads the part. The archive is read from the primary: a standby may still have what
+	// was erased, without a change.
+	snapshot func(j *Journal, ctx context.Context, f func(rowdb.Conn) error) error
 }
 
 var (
 	current = part{
 		"at > (SELECT since FROM rs_set WHERE id = $1)",
 		func(set *setRow) int64 { return set.since },
+		(*Journal).snapshot,
 	}
 	archived = part{
 		"at > (SELECT archive FROM rs_set WHERE id = $1) AND at <= (SELECT since FROM rs_set WHERE id = $1)",
 		func(set *setRow) int64 { return set.archive },
+		func(j *Journal, ctx context.Context, f func(rowdb.Conn) error) error {
+			return j.store.db.Snapshot(ctx, f)
+		},
 	}
 )
 
@@ -170,28 +180,29 @@ func (j *Journal) read(ctx context.Context, iv resourcesync.Interval, of part) i
 		var d reader
 		var change []byte
 		after, until := bounds(iv)
+		n, continued := 0, false
 		each := func(row rowdb.Row) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			after = row.Int(0)
-			j.saw(after)
-			raise(&j.found, after)
+			at := row.Int(0)
+			j.saw(at)
+			raise(&j.found, at)
 			change = row.Append(change[:0], 1)
 			r, err := d.read(row, 2, 3)
 			if err != nil {
-				return damagedRow(err, fmt.Sprintf("rs_change, time %d", row.Int(0)), d.buf[:d.key])
+				return damagedRow(err, fmt.Sprintf("rs_change, time %d", at), d.buf[:d.key])
 			}
-			if !yield(resourcesync.Change{Type: changeType(change), Datetime: moment(row.Int(0)), Resource: r}, nil) {
+			if !yield(resourcesync.Change{Type: changeType(change), Datetime: moment(at), Resource: r}, nil) {
 				return rowdb.ErrStop
 			}
+			n, after, continued = n+1, at, true
 			return nil
 		}
 		var err error
-		continued := false
-		for n := chunk; n == chunk && err == nil; continued = true {
-			n = 0
-			err = j.store.db.Snapshot(ctx, func(c rowdb.Conn) error {
+		for more := true; more && err == nil; more = n == chunk {
+			err = of.snapshot(j, ctx, func(c rowdb.Conn) error {
+				n = 0
 				if err := j.checkReady(ctx, c); err != nil {
 					return err
 				}
@@ -203,7 +214,7 @@ func (j *Journal) read(ctx context.Context, iv resourcesync.Interval, of part) i
 				return c.Query(ctx, `SELECT at, change, key, body FROM rs_change
 					WHERE set_id = $1 AND at > $2 AND at <= $3 AND `+of.bounds+`
 					ORDER BY at LIMIT $4`,
-					func(row rowdb.Row) error { n++; return each(row) }, j.id, after, until, chunk)
+					each, j.id, after, until, chunk)
 			})
 		}
 		if err != nil && err != rowdb.ErrStop {

@@ -180,7 +180,11 @@ func (s *Store) wakeWatchers(ctx context.Context) error {
 		return nil
 	}
 	newest := map[int64]int64{}
-	err := s.db.Query(ctx, "SELECT id, last FROM rs_set", func(row rowdb.Row) error { newest[row.Int(0)] = row.Int(1); return nil })
+	err := s.db.Query(ctx, "SELECT id, last FROM rs_set", func(row rowdb.Row) error {
+		newest[row.Int(0)] = row.Int(1)
+		s.standby.knew(row.Int(0), row.Int(1), 0)
+		return nil
+	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, w := range s.watched {

@@ -13,6 +13,12 @@ func init() {
 	seam.OpenStore = func(ctx context.Context, db rowdb.DB, migrations fs.FS, opts any) (any, error) {
 		return openStore(ctx, db, migrations, opts.(*Options))
 	}
+	seam.ReadFrom = func(ctx context.Context, store any, db rowdb.Standby) {
+		s := store.(*Store)
+		s.standby = newStandby(db)
+		s.db = noting{s.db, s.standby}
+		_, _, _ = s.Standby(ctx) // logs if it cannot be used
+	}
 	seam.Number = func(ctx context.Context, journal any, c rowdb.Conn) error {
 		return journal.(*Journal).store.numberAll(ctx, c)
 	}

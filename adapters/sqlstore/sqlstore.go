@@ -117,6 +117,7 @@ type Store struct {
 	bell      background.Bell // rings when something may have been committed
 	idle      idleCheck
 	survival  survival
+	standby   *standby // nil if there is none
 
 	mu      sync.Mutex
 	watched map[int64]*watched // by the id of the set

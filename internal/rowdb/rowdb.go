@@ -120,6 +120,15 @@ type Poller interface {
 	Poll(ctx context.Context, f func(ctx context.Context) error) (bool, error)
 }
 
+// A Standby is a server that replays the transactions of a DB, somewhat later. All methods are safe for
+// concurrent use.
+type Standby interface {
+	// Snapshot is [DB.Snapshot]. It fails within a second if the standby cannot be reached, or if
+	// its state may never have been one of the primary that this process uses. A standby
+	// may also end f at any time, if its replay must not wait.
+	Snapshot(ctx context.Context, f func(Conn) error) error
+}
+
 // A Querier runs single statements. As a DB, it runs each as [DB.Do] does.
 type Querier interface {
 	// Query calls each with every row. If each returns an error, Query stops and

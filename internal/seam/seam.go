@@ -16,6 +16,9 @@ var (
 	// Closing the store closes db, as does an error.
 	OpenStore func(ctx context.Context, db rowdb.DB, migrations fs.FS, opts any) (store any, err error)
 
+	// ReadFrom lets a *sqlstore.Store read lists from a standby of its database.
+	ReadFrom func(ctx context.Context, store any, standby rowdb.Standby)
+
 	// Number numbers all changes that are pending in the store of a *sqlstore.Journal, in a
 	// transaction on its tables.
 	Number func(ctx context.Context, journal any, c rowdb.Conn) error

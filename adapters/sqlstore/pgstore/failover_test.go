@@ -47,6 +47,13 @@ func (b *lockedBuffer) String() string {
 
 func join(t *testing.T, now func() time.Time, servers ...*pgtest.Server) *member {
 	t.Helper()
+	m := open(t, now, servers...)
+	m.start()
+	return m
+}
+
+func open(t *testing.T, now func() time.Time, servers ...*pgtest.Server) *member {
+	t.Helper()
 	m := &member{t: t}
 	config, err := pgxpool.ParseConfig(pgtest.Address(servers...) + "&connect_timeout=2&pool_max_conns=4")
 	must(t, err)
@@ -56,6 +63,13 @@ func join(t *testing.T, now func() time.Time, servers ...*pgtest.Server) *member
 	t.Cleanup(m.pool.Close)
 	m.store, err = pgstore.Open(t.Context(), m.pool, &sqlstore.Options{Logger: slog.New(slog.NewTextHandler(&m.log, nil)), Now: now})
 	must(t, err)
+	return m
+}
+
+func (m *member) start() {
+	t := m.t
+	t.Helper()
+	var err error
 	m.set, err = m.store.Set(t.Context(), "papers", nil)
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -68,7 +82,6 @@ func join(t *testing.T, now func() time.Time, servers ...*pgtest.Server) *member
 			t.Log(m.log.String())
 		}
 	})
-	return m
 }
 
 // put changes a resource, and tries again until it has succeeded.

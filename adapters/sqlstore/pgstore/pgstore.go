@@ -39,6 +39,20 @@ func Open(ctx context.Context, pool *pgxpool.Pool, opts *sqlstore.Options) (*sql
 	return seam.As[sqlstore.Store](seam.OpenStore(ctx, db, migrations, opts))
 }
 
+// ReadFrom lets store read the lists, changes and packages of its sets, and the changes of its
+// journals, from a standby of its database, to which the connections of standby lead. The caller closes
+// that pool after the store. ReadFrom must be called before any set or journal is opened. The primary serves instead if the standby lacks a change that store has
+// read or written before, does not follow the primary that store uses, cannot be reached within a
+// second, or ends a read because its replay must not wait; a standby that has failed is tried
+// again after 2 s. [sqlstore.Store.Standby] says how often. A standby that cannot be used now is no
+// error, but a warning in the log.
+//
+// The role of standby needs what PostgreSQL gives every role by default: to execute pg_control_system
+// and pg_control_checkpoint.
+func ReadFrom(ctx context.Context, store *sqlstore.Store, standby *pgxpool.Pool) {
+	seam.ReadFrom(ctx, store, pgdb.NewStandby(standby))
+}
+
 // Follow is for a pool whose address names several servers, one of which is the primary. Call it
 // before the pool is created. After another server has taken over, a former primary that comes
 // back may still say that it is one; without Follow, the pool may connect to nothing else, and

@@ -86,8 +86,10 @@ func set(command string, settings []string) string {
 }
 
 func (db *database) Snapshot(ctx context.Context, f func(rowdb.Conn) error) error {
-	return db.transaction(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", f)
+	return db.transaction(ctx, beginSnapshot, f)
 }
+
+const beginSnapshot = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 func (db *database) Update(ctx context.Context, f func(rowdb.Conn) error) error {
 	// Read committed, so that the statements after the lock see the commit of its
@@ -106,24 +108,26 @@ func (db *database) TryWrite(ctx context.Context, f func(rowdb.Conn) error) (boo
 }
 
 func (db *database) transaction(ctx context.Context, begin string, f func(rowdb.Conn) error) error {
-	return db.acquire(ctx, func(c *connection) error {
-		defer func() {
-			if c.conn.PgConn().TxStatus() != idle {
-				// The context may be done, and the transaction must not outlast it. If
-				// ROLLBACK fails, the pool closes the session.
-				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sessionTimeout)
-				defer cancel()
-				c.Script(ctx, "ROLLBACK")
-			}
-		}()
-		if err := c.Script(ctx, begin+"; "+set("SET LOCAL", byIndex)); err != nil {
-			return err
+	return db.acquire(ctx, func(c *connection) error { return transact(ctx, c, begin, f) })
+}
+
+func transact(ctx context.Context, c *connection, begin string, f func(rowdb.Conn) error) error {
+	defer func() {
+		if c.conn.PgConn().TxStatus() != idle {
+			// The context may be done, and the transaction must not outlast it. If
+			// ROLLBACK fails, the pool closes the session.
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sessionTimeout)
+			defer cancel()
+			c.Script(ctx, "ROLLBACK")
 		}
-		if err := f(c); err != nil {
-			return err
-		}
-		return c.Script(ctx, "COMMIT")
-	})
+	}()
+	if err := c.Script(ctx, begin+"; "+set("SET LOCAL", byIndex)); err != nil {
+		return err
+	}
+	if err := f(c); err != nil {
+		return err
+	}
+	return c.Script(ctx, "COMMIT")
 }
 
 // idle is the status of a session without a transaction.
