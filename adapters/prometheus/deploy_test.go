@@ -24,7 +24,7 @@ var (
 )
 
 // ofProgram are the metrics that cmd/resourcesync adds.
-var ofProgram = []string{"resourcesync_certificate_expiry_timestamp_seconds", "resourcesync_harvesters", "resourcesync_harvesters_behind", "resourcesync_disk_free_bytes", "resourcesync_disk_size_bytes"}
+var ofProgram = []string{"resourcesync_certificate_expiry_timestamp_seconds", "resourcesync_harvesters", "resourcesync_harvesters_behind", "resourcesync_disk_free_bytes", "resourcesync_disk_size_bytes", "resourcesync_standby_lag_seconds", "resourcesync_standby_reads_total"}
 
 // described returns the names of all metrics.
 func described() []string {

@@ -58,6 +58,8 @@ func TestFaultsHelp(t *testing.T) {
 		{args: []string{"serve", ".", "--publish", "s3://a"}, want: `--publish "s3://a": needs --base-url`},
 		{args: []string{"serve", ".", "--publish", "/srv/a", "--base-url", "http://a/"}, want: `--publish "/srv/a": bucket "/srv/a": give s3://NAME`},
 		{file: "base-url: http://a/\nretain: 1h\npublish: s3://a\n" + folder, want: "publish \"s3://a\": needs a --publish-lists (1h0m0s) shorter than --retain"},
+		{args: []string{"serve", ".", "--read-from", "postgres://standby/a"}, want: `--read-from "postgres://standby/a": needs a --state in PostgreSQL`},
+		{args: []string{"serve", ".", "--state", "postgres://db/a", "--read-from", "standby"}, want: `--read-from "standby": give a database of PostgreSQL`},
 		{file: "publish-lists: 10ms\n" + folder, want: `site.yaml:1: publish-lists "10ms": give a second or more`},
 		{file: "tls-cert: a\n" + folder, want: `site.yaml:1: tls-cert "a": give --tls-key as well`},
 	} {

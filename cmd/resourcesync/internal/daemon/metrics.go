@@ -1,17 +1,19 @@
 package daemon
 
 import (
+	"context"
 	"time"
 
 	client "github.com/prometheus/client_golang/prometheus"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/disk"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/state"
 )
 
 // collectors returns the metrics of the site.
 func (p *daemon) collectors() []client.Collector {
-	all := []client.Collector{p.metrics, disk.New(func() []disk.Place { return p.now.Load().disks() })}
+	all := []client.Collector{p.metrics, standbyMetrics{p.state}, disk.New(func() []disk.Place { return p.now.Load().disks() })}
 	if p.harvesters != nil {
 		all = append(all, client.NewGaugeFunc(client.GaugeOpts{
 			Name: "resourcesync_harvesters",
@@ -45,4 +47,34 @@ func (p *publication) disks() (all []disk.Place) {
 		}
 	}
 	return all
+}
+
+// standbyMetrics collects what the standby of the state does, which each scrape asks.
+type standbyMetrics struct{ state *state.State }
+
+var (
+	standbyLag   = client.NewDesc("resourcesync_standby_lag_seconds", "Time for which the standby of --read-from has lacked a change of the primary; absent if it cannot be used.", nil, nil)
+	standbyReads = client.NewDesc("resourcesync_standby_reads_total", "Reads of lists and packages that the standby served, or the primary because the standby was behind or failed.", []string{"result"}, nil)
+)
+
+// Describe implements the Collector of Prometheus.
+func (m standbyMetrics) Describe(out chan<- *client.Desc) {
+	out <- standbyLag
+	out <- standbyReads
+}
+
+// Collect implements the Collector of Prometheus.
+func (m standbyMetrics) Collect(out chan<- client.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	s, has, err := m.state.Standby(ctx)
+	if !has || ctx.Err() != nil {
+		return
+	}
+	if err == nil && s.Err == nil {
+		out <- client.MustNewConstMetric(standbyLag, client.GaugeValue, s.Lag.Seconds())
+	}
+	for result, n := range map[string]int64{"served": s.Reads, "behind": s.Behind, "failed": s.Failed} {
+		out <- client.MustNewConstMetric(standbyReads, client.CounterValue, float64(n), result)
+	}
 }

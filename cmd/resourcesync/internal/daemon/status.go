@@ -53,6 +53,10 @@ func (p *publication) status(ctx context.Context) status.Status {
 	var err error
 	s.Hub, s.Subscriptions, err = p.subscriptions(ctx, s.Push)
 	trouble = append(trouble, err)
+	if now, has, err := p.state.Standby(ctx); has {
+		s.Standby = status.StandbyOf(&now)
+		trouble = append(trouble, err, s.Standby.Problem(time.Now()))
+	}
 	for _, pl := range p.places {
 		s.Published = append(s.Published, pl.status())
 	}

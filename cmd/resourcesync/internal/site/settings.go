@@ -38,6 +38,10 @@ func (s *Config) Declare(c *settings.Catalog) {
 		Text: `Where to keep checksums, changes and subscriptions across restarts: a file outside of published
 			folders, or a database of PostgreSQL as in postgres://user@host/database, which several servers of
 			the site can share.`})
+	c.AddSecret(settings.Setting{Name: "read-from", Value: settings.Text(&s.ReadFrom), Without: "the server of --state", Group: settings.State, Show: settings.WithoutPassword, Restart: true,
+		Text: `A standby of the database in --state, as in postgres://user@standby/database, which serves what
+			lists and packages show. Whenever it lacks what this process has already shown, or cannot be
+			reached, the server of --state serves that. The rows of a table are read from --db.`})
 	c.Add(
 		settings.Setting{Name: "window", Value: settings.Span(&s.Window), Default: "24h", Group: settings.Lists, Restart: true,
 			Text: `The longest interval that one Change List covers, such as 1h, 24h or 7d, if more than --page-size

@@ -31,6 +31,7 @@ type Config struct {
 	TlsCert           string
 	TlsKey            string
 	State             string // a file or a PostgreSQL URL; empty for the default file
+	ReadFrom          string // the PostgreSQL URL of a standby; empty for none
 	Window            time.Duration
 	Retain            time.Duration
 	Archive           time.Duration // zero for no archive
@@ -100,6 +101,11 @@ func (c *Config) checkSite() error {
 	f.If(strings.Contains(c.State, "://") && !c.StateIsPostgres(), "state", "give a file, or a database of PostgreSQL as in postgres://user@host/database")
 	if err := settings.CheckAddress(c.State); err != nil {
 		f.Add(settings.Fault("state", "%w", err))
+	}
+	f.If(c.ReadFrom != "" && !c.StateIsPostgres(), "read-from", "needs a --state in PostgreSQL, of which it names a standby")
+	f.If(c.ReadFrom != "" && !tabledb.IsPostgres(c.ReadFrom), "read-from", "give a database of PostgreSQL, as in postgres://user@standby/database")
+	if err := settings.CheckAddress(c.ReadFrom); err != nil {
+		f.Add(settings.Fault("read-from", "%w", err))
 	}
 	f.If(c.Window < time.Second, "window", "give a second or more, such as 1h, 24h or 7d")
 	f.If(c.ListEvery < time.Second, "publish-lists", "give a second or more, such as 10m or 1h")

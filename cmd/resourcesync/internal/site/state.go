@@ -76,7 +76,11 @@ func (c *Config) DefaultState() (string, error) {
 // alone.
 func (c *Config) OpenState(ctx context.Context, log *slog.Logger) (*state.State, error) {
 	if c.StateIsPostgres() {
-		return state.OpenPostgres(ctx, c.State, c.LogName(), c.storeOptions(log))
+		st, err := state.OpenPostgres(ctx, c.State, c.LogName(), c.storeOptions(log))
+		if err == nil && c.ReadFrom != "" {
+			err = st.ReadFrom(ctx, c.ReadFrom)
+		}
+		return st, err
 	}
 	path, err := c.StateFile()
 	if err != nil {

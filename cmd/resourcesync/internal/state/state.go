@@ -92,6 +92,19 @@ func OpenInUse(ctx context.Context, path, log string, o *sqlstore.Options) (*Sta
 	return s, nil
 }
 
+// ReadFrom lets s read lists from a standby of its database. It closes s if the address is wrong, but not if
+// the standby cannot be reached.
+func (s *State) ReadFrom(ctx context.Context, address string) error {
+	pool, err := pgxpool.New(ctx, address)
+	if err != nil {
+		return errors.Join(settings.Errorf("--read-from: %w", exit.OfDatabase(err)), s.Close())
+	}
+	pgstore.ReadFrom(ctx, s.Store, pool)
+	end := s.Close
+	s.Close = func() error { pool.Close(); return end() }
+	return nil
+}
+
 // OpenPostgres opens the state in a PostgreSQL database.
 func OpenPostgres(ctx context.Context, address, log string, o *sqlstore.Options) (*State, error) {
 	refuse := func(err error) error {

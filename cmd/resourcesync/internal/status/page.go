@@ -135,9 +135,13 @@ func (s *Status) setFigures(p *webpage.Page) []figures {
 	return all
 }
 
-// figures are the sections about documents in buckets and the hub.
+// figures are the sections about the standby, documents in buckets and the hub.
 func (s *Status) figures(p *webpage.Page) []figures {
 	var all []figures
+	if st := s.Standby; st != nil {
+		facts := append([]webpage.Fact{{Name: "State", Value: st.state()}}, numbers("Reads", st.Reads, "Of the primary: standby behind", st.Behind, "Of the primary: standby failed", st.Failed)...)
+		all = append(all, figures{"Standby", "The server that lists are read from. The numbers of reads count since the start.", facts})
+	}
 	for _, place := range s.Published {
 		facts := append([]webpage.Fact{{Name: "State", Value: place.state()}}, numbers("Documents", place.Documents, "Written", place.Written, "Removed", place.Removed)...)
 		facts = append(facts, p.Age("Last update", place.Last)...)

@@ -2,11 +2,13 @@ package status
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/adapters/oaipmh"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/static"
 )
@@ -31,6 +33,38 @@ func TestRepositoryPage(t *testing.T) {
 			if !strings.Contains(string(page), want) {
 				t.Errorf("the page lacks %q", want)
 			}
+		}
+	}
+}
+
+// TestStandby: page and terminal say how a standby does, and minutes without it are a problem.
+func TestStandby(t *testing.T) {
+	now := time.Now()
+	for _, test := range []struct {
+		status  sqlstore.StandbyStatus
+		state   string
+		problem string
+	}{
+		{sqlstore.StandbyStatus{Lag: 1500 * time.Millisecond, Reads: 7123}, "lags by 1.5", ""},
+		{sqlstore.StandbyStatus{Lag: 6 * time.Minute}, "lags by 360.0", "lags by 6 minutes"},
+		{sqlstore.StandbyStatus{Err: errors.New("no route"), FailingSince: now.Add(-4 * time.Minute)}, "cannot be used: no route", ""},
+		{sqlstore.StandbyStatus{Err: errors.New("no route"), FailingSince: now.Add(-6 * time.Minute)}, "cannot be used: no route", "no route"},
+	} {
+		s := &Status{Standby: StandbyOf(&test.status)}
+		page, err := s.Page("example.org", "/", false, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := s.Print(terminal.New(&out), now); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(page), test.state) || !strings.Contains(out.String(), test.state) {
+			t.Errorf("%q is not on the page, or not in\n%s", test.state, &out)
+		}
+		problem := s.Standby.Problem(now)
+		if (problem != nil) != (test.problem != "") || problem != nil && !strings.Contains(problem.Error(), test.problem) {
+			t.Errorf("%+v: %v", test.status, problem)
 		}
 	}
 }

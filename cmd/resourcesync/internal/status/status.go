@@ -3,12 +3,16 @@
 package status
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/adapters/oaipmh"
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/harvesters"
+	"github.com/resourcesync-go/resourcesync/internal/timetext"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/static"
 	"github.com/resourcesync-go/resourcesync/topic"
@@ -41,6 +45,8 @@ type Status struct {
 	Hub        *hub.Status     `json:"hub,omitempty"`
 	WebSockets *int            `json:"webSockets,omitempty"` // connected clients
 
+	Standby *Standby `json:"standby,omitempty"` // of the database with the state
+
 	Published []Place `json:"published,omitempty"` // the buckets that keep documents
 
 	// Subscriptions are those at the built-in hub that need attention first, 100 at most.
@@ -48,6 +54,49 @@ type Status struct {
 
 	// Harvesters are those with the newest requests to this process, 100 at most.
 	Harvesters []Harvester `json:"harvesters,omitempty"`
+}
+
+// A Standby is a standby that lists are read from.
+type Standby struct {
+	Lag          *float64  `json:"lagSeconds,omitempty"` // missing if it cannot be used
+	Error        string    `json:"error,omitempty"`      // why it cannot be used
+	FailingSince time.Time `json:"failingSince,omitzero"`
+	Reads        int64     `json:"reads"`
+	Behind       int64     `json:"behind"` // what the primary served, because the standby lacked changes
+	Failed       int64     `json:"failed"` // what the primary served, because the standby failed
+}
+
+// StandbyOf describes a standby.
+func StandbyOf(of *sqlstore.StandbyStatus) *Standby {
+	s := &Standby{FailingSince: of.FailingSince, Reads: of.Reads, Behind: of.Behind, Failed: of.Failed}
+	if of.Err != nil {
+		s.Error = exit.OfDatabase(of.Err).Error()
+	} else {
+		s.Lag = new(of.Lag.Seconds())
+	}
+	return s
+}
+
+// standbyPatience is how long a standby may fail, or lag, before that is a problem.
+const standbyPatience = 5 * time.Minute
+
+// Problem returns the problem of a standby that has been of no use for minutes, or nil.
+func (s *Standby) Problem(now time.Time) error {
+	switch {
+	case s.Error != "" && now.Sub(s.FailingSince) > standbyPatience:
+		return fmt.Errorf("the standby in --read-from has been of no use since %s: %s", timetext.Of(s.FailingSince), s.Error)
+	case s.Lag != nil && *s.Lag > standbyPatience.Seconds():
+		return fmt.Errorf("the standby in --read-from lags by %s: does it replay?", lag(time.Duration(*s.Lag*float64(time.Second))))
+	}
+	return nil
+}
+
+// state returns how the standby does, in words.
+func (s *Standby) state() string {
+	if s.Lag == nil {
+		return "cannot be used: " + s.Error
+	}
+	return fmt.Sprintf("lags by %.1f\u00a0s", *s.Lag)
 }
 
 // A Place is a bucket that keeps the documents of sets.
