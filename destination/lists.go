@@ -111,6 +111,10 @@ func (b *baseline) complete(p *page) {
 	}
 }
 
+// asksOutdated is the number of resources that a run asks for because a Resource List from before they
+// were copied lacks them. If there are more, nothing is deleted.
+const asksOutdated = 1000
+
 // finish notes the deletions, unless they are too many, and records that the set is known. A
 // resource that only an earlier reading has found is requested: it has moved between two lists, or
 // a cache has sent an old one.
@@ -128,16 +132,18 @@ func (b *baseline) finish() error {
 	if err != nil {
 		return err
 	}
-	outdated := false
+	f, asked := b.freshnessOf(b.set.URI), int64(0)
+	var since time.Time
 	if missing > 0 && b.at.IsZero() { // only the answer tells the age of such lists
-		f := b.freshnessOf(b.set.URI)
-		if f.outdated, err = b.state.IsAskedSince(b.set.URI, b.st.Baseline, f.lists.Add(time.Second)); err != nil {
+		since = f.lists.Add(time.Second)
+		if asked, err = b.state.MissingSince(b.set.URI, b.st.Baseline, since); err != nil {
 			return err
 		}
-		outdated = f.outdated
+		f.outdated = asked > 0
 	}
+	missing -= asked
 	now := time.Now().UnixMicro()
-	hold := b.unreadable || outdated
+	hold := b.unreadable || asked > asksOutdated
 	if !hold {
 		b.st.Guard, hold = b.st.Guard.Judge(b.limits, guard.Found{Begun: now, At: now, Count: count + b.created, Created: b.created, Missing: missing})
 		if hold {
@@ -145,13 +151,17 @@ func (b *baseline) finish() error {
 		}
 	}
 	switch {
-	case hold && missing > 0:
-		b.log.Warn(b.held(outdated), "set", b.set.URI, "missing", missing, "of", count)
-	case missing > 0:
-		if err := b.state.NoteMissing(b.set.URI, b.first, b.at); err != nil {
+	case hold && missing+asked > 0:
+		b.log.Warn(b.held(asked > asksOutdated), "set", b.set.URI, "missing", missing+asked, "of", count)
+	case missing+asked > 0:
+		err := b.state.NoteMissing(b.set.URI, b.first, b.at, since)
+		if err == nil && asked > 0 {
+			err = b.state.AskMissing(b.set.URI, b.st.Baseline, since)
+		}
+		if err != nil {
 			return err
 		}
-		b.total += missing
+		b.total += missing + asked
 	}
 	if !b.hasChanges(b.set) && !b.at.IsZero() { // at can be before the snapshot, and nothing else shows later deletions
 		n, err := b.state.AskUnlisted(b.set.URI, b.first, b.at, b.at.Add(state.MaxMargin))

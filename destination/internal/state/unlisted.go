@@ -63,18 +63,40 @@ func (s *State) OldestAnswer(set string) (time.Time, error) {
 	return fromNanos(n), err
 }
 
-// IsAskedSince reports whether any resource of a set that a baseline has not seen was requested at
-// a time or later. The clock of a server that states a time in the future is wrong.
-func (s *State) IsAskedSince(set string, baseline int64, t time.Time) (bool, error) {
-	n, err := s.int("SELECT EXISTS (SELECT 1 FROM resource WHERE sets = ? AND seen < ? AND asked >= ? AND asked <= ?)",
-		set, baseline, nanos(t), nanos(time.Now().Add(time.Minute)))
-	return n > 0, err
+// askedSince is the condition of a resource that was requested at a time or later. The clock of a server
+// that states a time in the future is wrong.
+const askedSince = "asked >= ? AND asked <= ?"
+
+func askedSinceArgs(t time.Time) []any {
+	return []any{nanos(t), nanos(time.Now().Add(time.Minute))}
 }
 
-// NoteMissing notes the deletion of the resources that Missing counts.
-func (s *State) NoteMissing(set string, baseline int64, at time.Time) error {
+// MissingSince returns the number of resources of a set that a baseline has not seen and that were
+// requested at a time or later.
+func (s *State) MissingSince(set string, baseline int64, t time.Time) (int64, error) {
+	return s.int("SELECT count(*) FROM resource WHERE sets = ? AND seen < ? AND "+askedSince, append([]any{set, baseline}, askedSinceArgs(t)...)...)
+}
+
+// AskMissing notes questions about the resources that MissingSince counts.
+func (s *State) AskMissing(set string, baseline int64, t time.Time) error {
+	args := append([]any{DoubtDeletion, set, baseline}, askedSinceArgs(t)...)
+	err := s.exec(`UPDATE pending SET doubt = ?, package = 0, attempts = 0 WHERE change != 'deleted'
+		AND uri IN (SELECT uri FROM resource WHERE sets = ? AND seen < ? AND `+askedSince+`)`, args...)
+	if err != nil {
+		return err
+	}
+	return s.exec(`INSERT OR IGNORE INTO pending (uri, sets, list, seen, change, datetime, lastmod, length, hashes, type, encoding, links, doubt)
+		SELECT uri, sets, list, seen, 'updated', 0, lastmod, ?, '', '', '', '', ? FROM resource WHERE sets = ? AND seen < ? AND `+askedSince,
+		append([]any{int64(unknownLength)}, args...)...)
+}
+
+// NoteMissing notes the deletion of the resources that Missing counts, without those that MissingSince
+// counts if since is not zero.
+func (s *State) NoteMissing(set string, baseline int64, at, since time.Time) error {
+	args := append([]any{int64(unknownLength), set}, unseenArgs(baseline, at)...)
+	args = append(append(args, nanos(since)), askedSinceArgs(since)...)
 	return s.exec(`INSERT OR REPLACE INTO pending (uri, sets, list, seen, change, datetime, lastmod, length, hashes, type, encoding, links)
-		SELECT uri, sets, '', 0, 'deleted', 0, 0, ?, '', '', '', '' FROM resource WHERE sets = ? AND `+unseen, append([]any{int64(unknownLength), set}, unseenArgs(baseline, at)...)...)
+		SELECT uri, sets, '', 0, 'deleted', 0, 0, ?, '', '', '', '' FROM resource WHERE sets = ? AND `+unseen+" AND NOT (? > 0 AND "+askedSince+")", args...)
 }
 
 // AskUnlisted notes questions about the resources of a set that a baseline, complete up to at, has not seen, and that
