@@ -118,7 +118,7 @@ func runSimulations(t *testing.T, n int, script func(i int) *simulation.Script, 
 
 // TestSimulation runs random histories. See package simulation.
 func TestSimulation(t *testing.T) {
-	n := number(t, "RESOURCESYNC_SIMULATION", 100)
+	n := number(t, "RESOURCESYNC_SIMULATION", 40)
 	if testing.Short() {
 		n = min(n, 20)
 	}
@@ -158,7 +158,7 @@ var cpuTime = func() time.Duration { return 0 }
 // TestSimulationShort runs short histories: one of every RESOURCESYNC_SIMULATION_SHORT.
 func TestSimulationShort(t *testing.T) {
 	needs.Time(t)
-	every := number(t, "RESOURCESYNC_SIMULATION_SHORT", 997)
+	every := number(t, "RESOURCESYNC_SIMULATION_SHORT", 1999)
 	all := slices.Collect(simulation.Short)
 	var failed atomic.Int64
 	runSimulations(t, len(all)/every, func(i int) *simulation.Script { return all[i*every+i%every] },
