@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync/check"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // A seed is one violation or need for advice in an otherwise correct Source. The check must find
@@ -453,10 +454,11 @@ func changing(path, old, new string, headers ...http.Header) func(*testing.T, *s
 	}
 }
 
-// TestSeeded finds each seed by its rule and by no other. Without the rule, nothing is found.
+// TestSeeded finds each seed by its rule and by no other. Without the rule, nothing is found:
+// everyday runs check that for every eighth seed, because it does not depend on the rule.
 func TestSeeded(t *testing.T) {
 	planted, sentences := make(map[string]bool), make(map[string][]check.Sentence)
-	for _, seed := range seeds {
+	for i, seed := range seeds {
 		planted[seed.rule] = true
 		t.Run(strings.ReplaceAll(seed.name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
@@ -475,6 +477,9 @@ func TestSeeded(t *testing.T) {
 			}
 			if f.Section == "" || f.Remedy == "" || f.Message == "" || r.OK() == f.Fails() {
 				t.Errorf("%+v, OK is %t", f, r.OK())
+			}
+			if i%needs.Size(8, 1) != 0 {
+				return
 			}
 			s = correct(t)
 			seed.plant(t, s)
