@@ -54,4 +54,10 @@ func TestReadFromStandby(t *testing.T) {
 		t.Errorf("%s: %s", res.Status, body)
 	}
 	s.stderr.await("the standby cannot be read from; the primary serves")
+	const notes = "SELECT count(*) FROM rs_note WHERE owner = 'resourcesync store' AND encode(key::bytea, 'escape') LIKE 'process %'"
+	running := primary.Exec(notes)
+	s.stop()
+	if ended := primary.Exec(notes); running != "1" || ended != "0" {
+		t.Errorf("%s processes have notes, and after the end %s", running, ended)
+	}
 }

@@ -119,7 +119,7 @@ func OpenPostgres(ctx context.Context, address, log string, o *sqlstore.Options)
 	if err != nil {
 		return nil, refuse(err)
 	}
-	s := &State{Shared: true, Close: func() error { pool.Close(); return nil }}
+	s := &State{Shared: true}
 	if s.Store, err = pgstore.Open(ctx, pool, o); err == nil {
 		s.Notifications, err = s.Store.Log(ctx, log)
 	}
@@ -129,6 +129,10 @@ func OpenPostgres(ctx context.Context, address, log string, o *sqlstore.Options)
 	if err != nil {
 		pool.Close()
 		return nil, refuse(err)
+	}
+	s.Close = func() error {
+		defer pool.Close()
+		return s.Store.Close()
 	}
 	// Not the given address, which may contain a password.
 	server := config.ConnConfig
