@@ -185,6 +185,9 @@ func (s *scanRun) report(ctx context.Context, f findings) error {
 // folder, the scan fails.
 func (s *scanRun) unreadable(ctx context.Context, key string, keys resourcesync.Range, err error) {
 	s.notices.unreadable(keys)
+	if errors.Is(err, fs.ErrPermission) {
+		err = fmt.Errorf("%w; let this user read it", err)
+	}
 	if key == "" {
 		s.failed(key, err)
 		return

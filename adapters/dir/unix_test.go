@@ -269,7 +269,7 @@ func TestD10_Permissions(t *testing.T) {
 	d := openDir(t, here, &Options{Logger: log.logger()})
 
 	wantKeys(t, complete(t, d), "a f/c g/d")
-	if d.Progress().Skipped != 1 || log.lines("dir: skipped") != 1 {
+	if d.Progress().Skipped != 1 || log.lines("dir: skipped") != 1 || log.lines("permission denied; let this user read it") != 1 {
 		t.Errorf("%+v, log: %s", d.Progress(), &log.buf)
 	}
 	file := resourcesync.Range{From: "unreadable", To: "unreadable\x00"}
