@@ -118,7 +118,7 @@ func runSimulations(t *testing.T, n int, script func(i int) *simulation.Script, 
 
 // TestSimulation runs random histories. See package simulation.
 func TestSimulation(t *testing.T) {
-	n := number(t, "RESOURCESYNC_SIMULATION", 40)
+	n := number(t, "RESOURCESYNC_SIMULATION", 200)
 	if testing.Short() {
 		n = min(n, 20)
 	}
