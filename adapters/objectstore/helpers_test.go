@@ -242,9 +242,11 @@ func keysOf(t testing.TB, b *s3test.Bucket) (keys []string) {
 	return keys
 }
 
+// reader has one pool of connections, because each that is open takes a file of the server.
+var reader = &http.Client{Transport: &http.Transport{DisableCompression: true}}
+
 func get(url string) (*http.Response, error) {
-	client := http.Client{Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: false}}
-	res, err := client.Get(url)
+	res, err := reader.Get(url)
 	if err == nil && res.StatusCode != http.StatusOK {
 		res.Body.Close()
 		err = fmt.Errorf("%s: %s", url, res.Status)
