@@ -30,9 +30,13 @@ type watched struct {
 	mu      sync.Mutex
 	written []string
 	changed func()
+	refuse  atomic.Pointer[string] // names that contain it cannot be written
 }
 
 func (w *watched) Write(ctx context.Context, name string, c Content, was Stamp) (Stamp, error) {
+	if part := w.refuse.Load(); part != nil && strings.Contains(name, *part) {
+		return Stamp{}, errors.New("the disk is full")
+	}
 	now, err := w.Store.Write(ctx, name, c, was)
 	if !strings.Contains(name, ".static.") {
 		w.mu.Lock()
@@ -406,6 +410,25 @@ func TestPublicationFailing(t *testing.T) {
 		if p.Health(t.Context()) == nil {
 			t.Error("a Resource List that cannot be read is healthy")
 		}
+	})
+}
+
+// TestPublicationFailingDump: if the Change List fails after the Resource Dump has been written, and the next
+// walk writes the dump of a later state, nothing of the former is left.
+func TestPublicationFailingDump(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newMemorySite(t)
+		s.put(1, 55, "first")
+		s.dumps = true
+		out, part := s.openWatched(), "changelist"
+		out.refuse.Store(&part)
+		p, stop := start(t, out, s.source(), PublicationOptions{Options: Options{Grace: -1}})
+		eventually(t, func() bool { return p.Health(t.Context()) != nil })
+		s.put(1, 20, "second")
+		out.refuse.Store(nil)
+		await(t, p)
+		stop()
+		s.check(55, 0)
 	})
 }
 

@@ -105,6 +105,12 @@ func (s *session) begin(w *writer) {
 	s.told = w.now
 	if s.whole {
 		w.live = make(map[string]bool)
+		return
+	}
+	for name, f := range w.known.Files {
+		if !s.walked[f.Set] { // a set that has failed is walked again, in another state
+			delete(w.live, name)
+		}
 	}
 }
 

@@ -140,7 +140,10 @@ func (w *writer) removeUnlisted(ctx context.Context, failed setErrors) error {
 		if w.skipped[group{f.Set, f.Capability}] && f.Unlisted.IsZero() {
 			w.live[name] = true
 		}
-		if w.live[name] || failed[f.Set] != nil {
+		if failed[f.Set] != nil {
+			continue // the next walk knows whether it is listed
+		}
+		if w.live[name] {
 			f.Unlisted = time.Time{}
 			continue
 		}
