@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -110,6 +111,9 @@ func start(t testing.TB, folder string, flags ...string) *served {
 	t.Helper()
 	s := &served{t: t, folder: folder, stdout: newOutput(t), stderr: newOutput(t)}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	if i := slices.Index(flags, "--listen"); i >= 0 {
+		needs.AwaitFree(t, flags[i+1])
+	}
 	args := append([]string{"serve", "--listen", "127.0.0.1:0", folder}, flags...)
 	status := make(chan int, 1)
 	go func() { status <- run(ctx, args, s.stdout, s.stderr) }()

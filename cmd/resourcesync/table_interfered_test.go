@@ -84,6 +84,7 @@ func (i *interfered) flags(more ...string) []string {
 }
 
 func (i *interfered) start() {
+	needs.AwaitFree(i.t, i.listen)
 	i.s = &served{t: i.t, stdout: newOutput(i.t), stderr: newOutput(i.t)}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(i.t.Context()))
 	status := make(chan int, 1)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Ports below those from which systems choose ports for connections, and for listeners at port
@@ -41,6 +42,25 @@ func Address(t testing.TB) string {
 				t.Fatal(err)
 			}
 			return address
+		}
+	}
+}
+
+// AwaitFree waits until nothing listens at address, where a test starts a program again. A process that
+// another test starts has the listeners of this process until it executes its program, so an address is
+// not always free when its listener has been closed.
+func AwaitFree(t testing.TB, address string) {
+	t.Helper()
+	for deadline := time.Now().Add(Patience); ; time.Sleep(time.Millisecond) {
+		l, err := net.Listen("tcp", address)
+		if err == nil {
+			err = l.Close()
+		}
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
 		}
 	}
 }
