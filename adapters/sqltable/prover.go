@@ -147,6 +147,29 @@ func (p *prover) unproven(reason string, err error) error {
 	return unprovenError{fmt.Errorf("changes may be missing, because %s; and its triggers cannot be made again: %w", reason, err)}
 }
 
+// closeTime is how long a journal may take to number its last changes.
+const closeTime = 5 * time.Second
+
+// close gives the witness the newest change. Lists may have shown rows whose changes have no number
+// yet, and without these a restored database could not be recognized.
+func (p *prover) close() error {
+	if p.witness.path == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	err := p.db.Update(ctx, func(c rowdb.Conn) error { return seam.Number(ctx, p.journal, c) })
+	var cover coverage.Cover
+	if err == nil {
+		cover, err = coverage.Read(ctx, p.db, p.set)
+	}
+	if err != nil {
+		p.log.WarnContext(ctx, "the witness does not know the last changes, so it may not recognize a restored database", "table", p.title, "journal", p.set, "error", err)
+		cover.Last = time.Time{}
+	}
+	return p.witness.close(p.journal, cover.Last)
+}
+
 // define makes the definition of the journal from the current table.
 func (p *prover) define(ctx context.Context) error {
 	rel, err := describe(ctx, p.db, &p.table)

@@ -119,13 +119,13 @@ func (j *Journalled) Run(ctx context.Context) error {
 	return nil
 }
 
-// Close records in the witness, if there is one, that this process has published nothing
-// later. Call it when the process no longer serves requests. Without it, the journal begins
+// Close numbers the last changes and records in the witness, if there is one, that this process has
+// published nothing later. Call it when the process no longer serves requests. Without it, the journal begins
 // anew if the next process finds a new timeline of PostgreSQL. It also closes the Set.
 func (j *Journalled) Close() error {
 	j.watch.checking.Lock()
 	defer j.watch.checking.Unlock()
-	return errors.Join(j.watch.prover.witness.close(j.Journal), j.Set.Close())
+	return errors.Join(j.watch.prover.close(), j.Set.Close())
 }
 
 // Health returns why the journal could not be proven complete, or nil.

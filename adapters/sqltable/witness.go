@@ -69,10 +69,14 @@ func (w *witness) saw(at time.Time) error {
 	return w.write()
 }
 
-// close notes that nothing later is published.
-func (w *witness) close(j *sqlstore.Journal) error {
+// close notes that nothing later than last was published, the newest change in the database. It is
+// zero if that is unknown.
+func (w *witness) close(j *sqlstore.Journal, last time.Time) error {
 	w.kept.Seen, _ = w.seen(j)
-	w.kept.Closed = w.known
+	if last.After(w.kept.Seen) {
+		w.kept.Seen = last
+	}
+	w.kept.Closed = w.known && !last.IsZero()
 	return w.write()
 }
 

@@ -36,7 +36,8 @@ func TestRestored(t *testing.T) {
 	both(t, func(t *testing.T, d *database) {
 		w := newWatched(t, d)
 		path := filepath.Join(t.TempDir(), "witness")
-		for _, running := range []bool{true, false} {
+		for _, when := range []string{"running", "ended", "ended before the change has a number"} {
+			running := when == "running"
 			papers := w.openWith(t, path)
 			w.publish(t, papers, "UPDATE papers SET size = size + 1 WHERE id = 1")
 			if _, err := papers.watch.check(t.Context(), false, false); err != nil { // the witness learns of it
@@ -44,7 +45,11 @@ func TestRestored(t *testing.T) {
 			}
 			var backup int64
 			w.rows("SELECT last FROM rs_set", func(r rowdb.Row) error { backup = r.Int(0); return nil })
-			w.publish(t, papers, "DELETE FROM papers WHERE id = 2")
+			if running || when == "ended" {
+				w.publish(t, papers, "DELETE FROM papers WHERE id = 2")
+			} else { // the Resource List shows it
+				w.run("DELETE FROM papers WHERE id = 2")
+			}
 			published, err := papers.Stat(t.Context(), resourcesync.Range{})
 			must(t, err)
 			if !running {
@@ -63,7 +68,7 @@ func TestRestored(t *testing.T) {
 				papers = w.openWith(t, path)
 			}
 			if at := since(t, papers); !at.After(published.LastModified) {
-				t.Errorf("running %v: the journal begins at %v, and readers have seen %v: %s", running, at, published.LastModified, &w.log)
+				t.Errorf("%s: the journal begins at %v, and readers have seen %v: %s", when, at, published.LastModified, &w.log)
 			}
 			w.run("DELETE FROM rs_pending")
 		}
