@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -34,10 +35,10 @@ func TestMirrorDiskFull(t *testing.T) {
 		}
 	}
 	must(t, os.Remove(filepath.Join(folder, "large")))
-	s.awaitChanges(3)
+	s.until("the deletion is listed", func() bool { return slices.Contains(s.changes(), "deleted large") })
 	runMirror(t, s.site, dir) // removes the partial download of a resource that no longer exists
 	if status, _, stderr := runMirror(t, s.site, dir); status != 0 {
-		t.Errorf("status %d: %s", status, stderr)
+		t.Fatalf("status %d: %s\n%q", status, stderr, s.changes())
 	}
 	awaitCopy(t, s, dir)
 }
