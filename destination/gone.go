@@ -17,8 +17,8 @@ import (
 // after which a second answer of 404 or 410 confirms that a resource is gone.
 const goneAfter = time.Hour
 
-// asksEarly is the number of resources that a run asks again, although two answers have said that
-// they are gone. More than these wait.
+// asksEarly is the maximum number of resources that a run requests again although two answers have said
+// that they are gone. The others wait.
 const asksEarly = 100
 
 // A GoneSet is a set that the Source no longer names, and whose resources the copy keeps.

@@ -111,8 +111,8 @@ func (b *baseline) complete(p *page) {
 	}
 }
 
-// asksOutdated is the number of resources that a run asks for because a Resource List from before they
-// were copied lacks them. If there are more, nothing is deleted.
+// asksOutdated is the maximum number of resources that a run requests because a Resource List lacks them
+// that is older than their copies. If there are more, nothing is deleted.
 const asksOutdated = 1000
 
 // finish notes the deletions, unless they are too many, and records that the set is known. A

@@ -10,10 +10,10 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// standbyPause is how long no read tries a standby that has failed.
+// standbyPause is the time for which reads do not try a standby that has failed.
 const standbyPause = 2 * time.Second
 
-// A StandbyStatus says what a standby of the database does for this process.
+// A StandbyStatus describes the reads of a process from a standby of its database.
 type StandbyStatus struct {
 	// Lag is for how long the oldest change that the standby lacks has been in the journal of its set, or
 	// 0 if it lacks none or Err is not nil. A database without changes does not lag.
@@ -81,7 +81,7 @@ func (st *standby) knew(set, last, updates int64) {
 	st.known[set] = known{max(k.last, last), max(k.updates, updates)}
 }
 
-// needs returns the newest change of the set that this process has read, written or been told of.
+// needs returns the newest change of the set that this process has read, written or been notified of.
 func (st *standby) needs(ctx context.Context, j *Journal) (int64, error) {
 	st.mu.Lock()
 	k, updates := st.known[j.id], st.updates
@@ -101,9 +101,9 @@ func (st *standby) needs(ctx context.Context, j *Journal) (int64, error) {
 var errBehind = errors.New("the standby is behind")
 
 // snapshot calls f with a state of the set that is at least as new as every state that this process
-// has read, written or been told of: in the standby if it has one, and otherwise in the primary. If the standby fails,
-// f is called again for the rest. A standby has the changes that it has from the primary,
-// in the same order, so its newest change says which.
+// has read, written or been notified of: in the standby if it has such a state, and otherwise in the
+// primary. If the standby fails, f is called again for the rest. A standby replays changes in the order
+// of the primary, so its newest change shows which changes it has.
 func (j *Journal) snapshot(ctx context.Context, f func(rowdb.Conn) error) error {
 	st := j.store.standby
 	if st == nil {

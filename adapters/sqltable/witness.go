@@ -69,8 +69,8 @@ func (w *witness) saw(at time.Time) error {
 	return w.write()
 }
 
-// close notes that nothing later than last was published, the newest change in the database. It is
-// zero if that is unknown.
+// close notes that nothing later than last, the newest change in the database, was published. last is
+// zero if it is unknown.
 func (w *witness) close(j *sqlstore.Journal, last time.Time) error {
 	w.kept.Seen, _ = w.seen(j)
 	if last.After(w.kept.Seen) {

@@ -62,7 +62,7 @@ func (p *process) reload(file, text, line string) {
 // its connections. The client itself closes one if a loaded machine stalls it between two
 // requests (maxWriteWaitBeforeConnReuse of net/http).
 type crawler struct {
-	site     string // whatever is elsewhere is not read
+	site     string // documents elsewhere are not read
 	t        testing.TB
 	client   *http.Client
 	requests int

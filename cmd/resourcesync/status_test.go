@@ -28,7 +28,7 @@ func TestStatus(t *testing.T) {
 	write(t, filepath.Join(folder, "a.txt"), "a")
 	foreign := "http://127.0.0.1:1/hub?key=secret" // where nobody listens
 	s := startReady(t, folder, "--status", "127.0.0.1:0", "--websocket", "--hub", "own", "--hub", foreign)
-	if _, now := s.toldOperators(); !now.Changed.IsZero() { // the first scan is no change
+	if _, now := s.toldOperators(); !now.Changed.IsZero() { // the first scan does not count as a change
 		t.Errorf("changed %v", now.Changed)
 	}
 	s.write("b.txt", "b")

@@ -16,8 +16,8 @@ type Description struct {
 	Parts [][]byte
 }
 
-// Describe makes the Source Description that of some sets of s, and of the Others. No document may be
-// rendered meanwhile.
+// Describe renders the Source Description with some sets of s, and with the Others. Do not render other
+// documents at the same time.
 func (s *Site) Describe(sets []*Set) (err error) {
 	listed := make([]wellknown.Set, len(sets))
 	for i, st := range sets {

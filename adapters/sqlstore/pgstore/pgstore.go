@@ -41,11 +41,13 @@ func Open(ctx context.Context, pool *pgxpool.Pool, opts *sqlstore.Options) (*sql
 
 // ReadFrom lets store read the lists, changes and packages of its sets, and the changes of its
 // journals, from a standby of its database, to which the connections of standby lead. The caller closes
-// that pool after the store. ReadFrom must be called before any set or journal is opened. The primary serves instead if the standby lacks a change that store has
-// read or written before, does not follow the primary that store uses, cannot be reached within a
-// second, or ends a read because its replay must not wait; a standby that has failed is tried
-// again after 2 s. [sqlstore.Store.Standby] says how often. A standby that cannot be used now is no
-// error, but a warning in the log.
+// that pool after the store. Call ReadFrom before any set or journal is opened.
+//
+// The primary serves a read instead if the standby lacks a change that store has read or written
+// before, does not follow the primary that store uses, cannot be reached within a second, or ends a
+// read because its replay must not wait. A standby that has failed is tried again after 2 s.
+// [sqlstore.Store.Standby] counts these reads. A standby that cannot be used is not an error; the log
+// has a warning.
 //
 // The role of standby needs what PostgreSQL gives every role by default: to execute pg_control_system
 // and pg_control_checkpoint.

@@ -24,8 +24,8 @@ func (s *State) LastDelayed(limit time.Time) (time.Time, error) {
 	return fromNanos(n), err
 }
 
-// AskEarly makes up to limit questions due that are otherwise asked again later, those that are due
-// first.
+// AskEarly makes up to limit questions due now that would be asked again later. It begins with those
+// that would be due first.
 func (s *State) AskEarly(limit int) error {
 	return s.exec("UPDATE pending SET later = 0 WHERE seq IN (SELECT seq FROM pending WHERE later > 0 AND later > ? AND NOT "+unsettled+" ORDER BY later LIMIT +?)", nanos(time.Now()), limit)
 }
