@@ -26,7 +26,7 @@ import (
 // roles are the servers that the benchmarks compare, each in a process of its own.
 var roles = map[string]func(upstream string) http.Handler{
 	"upstream": func(string) http.Handler {
-		body := []byte(strings.Repeat("<p>two kilobytes of a page</p>\n", 66))
+		body := []byte("<!DOCTYPE html>\n<html><head><title>A page</title></head>\n" + strings.Repeat("<p>two kilobytes of a page</p>\n", 66))
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			_, _ = w.Write(body)
@@ -45,12 +45,19 @@ var roles = map[string]func(upstream string) http.Handler{
 		}
 	},
 	"sidecar": func(upstream string) http.Handler {
-		proxy, err := sidecar.NewProxy(upstream, "https://example.org/", nil)
-		if err != nil {
-			panic(err)
-		}
-		return sidecar.Wrap(proxy, newSource(benchTB{}), &sidecar.Options{Changed: func(...*url.URL) {}})
+		return benchSidecar(upstream, &sidecar.Options{Changed: func(...*url.URL) {}})
 	},
+	"links": func(upstream string) http.Handler {
+		return benchSidecar(upstream, &sidecar.Options{HTMLLink: true, Changed: func(...*url.URL) {}})
+	},
+}
+
+func benchSidecar(upstream string, o *sidecar.Options) http.Handler {
+	proxy, err := sidecar.NewProxy(upstream, "https://example.org/", nil)
+	if err != nil {
+		panic(err)
+	}
+	return sidecar.Wrap(proxy, newSource(benchTB{}), o)
 }
 
 // A benchTB fails in a process that runs no test.
@@ -205,17 +212,19 @@ func load(b *testing.B, address string, connections int, span time.Duration) (pe
 	return float64(len(all)) / time.Since(began).Seconds(), all[len(all)*99/100]
 }
 
-// BenchmarkProxy compares the sidecar with a bare tuned ReverseProxy and, where it is
-// installed, with nginx, in alternating rounds. Each iteration is a round.
+// BenchmarkProxy compares the sidecar, without and with links in HTML pages, with a bare tuned
+// ReverseProxy and, where it is installed, with nginx, in alternating rounds. Each iteration is
+// a round.
 func BenchmarkProxy(b *testing.B) {
 	upstream, _ := start(b, "upstream", "")
 	addresses := map[string]string{}
 	addresses["bare"], _ = start(b, "bare", "http://"+upstream)
 	addresses["sidecar"], _ = start(b, "sidecar", "http://"+upstream)
+	addresses["links"], _ = start(b, "links", "http://"+upstream)
 	if nginx := startNginx(b, upstream); nginx != "" {
 		addresses["nginx"] = nginx
 	}
-	names := []string{"bare", "sidecar", "nginx"}
+	names := []string{"bare", "sidecar", "links", "nginx"}
 	const span = 400 * time.Millisecond
 	rates, slowest := map[string][]float64{}, map[string][]float64{}
 	for _, name := range names {
@@ -236,6 +245,9 @@ func BenchmarkProxy(b *testing.B) {
 	b.ReportMetric(median(rates["sidecar"]), "requests/s")
 	b.ReportMetric(median(rates["sidecar"])/median(rates["bare"]), "×bare")
 	b.ReportMetric(median(slowest["sidecar"])/median(slowest["bare"]), "p99×bare")
+	b.ReportMetric(median(rates["links"])/median(rates["bare"]), "links×bare")
+	b.ReportMetric(median(slowest["links"])/median(slowest["bare"]), "links-p99×bare")
+	b.ReportMetric(1000*median(slowest["links"]), "links-p99-ms")
 	if rates["nginx"] != nil {
 		b.ReportMetric(median(rates["sidecar"])/median(rates["nginx"]), "×nginx")
 	}

@@ -3,6 +3,7 @@ package sidecar
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"io"
 	"maps"
 	"net/http"
@@ -25,6 +26,10 @@ func withHTMLLinks(next http.Handler) http.Handler {
 		// A request for a range may be sent twice, which a body does not allow.
 		if links == nil || r.Method != http.MethodGet && r.Method != http.MethodHead || r.ContentLength != 0 || r.Header["Upgrade"] != nil {
 			next.ServeHTTP(w, r)
+			return
+		}
+		if p, ok := next.(*proxy); ok { // its linkingTransport needs no second goroutine
+			p.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), linksKey{}, links)))
 			return
 		}
 		b := &bridge{w: w, preset: w.Header().Clone(), runs: make(chan *run)}

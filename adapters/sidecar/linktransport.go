@@ -85,6 +85,19 @@ func (t visitorTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
+// A linkingTransport inserts the links that the context of a request has under linksKey.
+type linkingTransport struct{ next http.RoundTripper }
+
+type linksKey struct{}
+
+// RoundTrip implements [http.RoundTripper].
+func (t linkingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if links, ok := r.Context().Value(linksKey{}).([]byte); ok {
+		return visitorTransport{t.next, links}.RoundTrip(r)
+	}
+	return t.next.RoundTrip(r)
+}
+
 func weakenETag(header http.Header) {
 	if etag := header.Get("Etag"); etag != "" && !strings.HasPrefix(etag, "W/") {
 		header.Set("Etag", "W/"+etag)
@@ -95,9 +108,12 @@ func weakenETag(header http.Header) {
 // is a page with an insertion point. It reads the page up to there, and decompresses it.
 // Otherwise res stays unchanged. The response to HEAD is changed as if it were for such a page.
 func insertLinks(res *http.Response, method string, links []byte) bool {
-	header := res.Header.Clone()
-	for name := range res.Trailer {
-		header.Add("Trailer", name) // net/http has removed it
+	header := res.Header
+	if len(res.Trailer) > 0 {
+		header = header.Clone()
+		for name := range res.Trailer {
+			header.Add("Trailer", name) // net/http has removed it
+		}
 	}
 	ok, declared := isPlainHTML(res.StatusCode, header)
 	coding := contentCoding(header)

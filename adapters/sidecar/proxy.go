@@ -83,7 +83,7 @@ func NewProxy(upstream, site string, o *ProxyOptions) (http.Handler, error) {
 	p.reverse = &httputil.ReverseProxy{
 		Rewrite:        p.rewrite,
 		ModifyResponse: checkStatus,
-		Transport:      transport,
+		Transport:      linkingTransport{transport},
 		FlushInterval:  flushInterval,
 		BufferPool:     &buffers,
 		ErrorHandler:   p.fail,
