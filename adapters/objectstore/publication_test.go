@@ -3,6 +3,7 @@ package objectstore_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,14 +12,14 @@ import (
 	"github.com/resourcesync-go/resourcesync/static"
 )
 
-// publish runs a Publication of s until the returned function is called.
-func (s *site) publish(o static.PublicationOptions) (p *static.Publication, stop func()) {
+// publishEvery runs a Publication of s until the returned function is called.
+func (s *site) publishEvery(every, listEvery time.Duration) (p *static.Publication, stop func()) {
 	s.t.Helper()
+	o := static.PublicationOptions{Options: s.options, Every: every, ListEvery: listEvery}
 	src, err := static.New(origin+"/rs/", []static.Set{{Name: "papers", Provider: s.set}}, &static.SourceOptions{Division: static.Division{PageSize: s.page}})
 	must(s.t, err)
 	store, err := objectstore.New(s.client, &s.Objects)
 	must(s.t, err)
-	o.Options, o.Every = s.options, 20*time.Millisecond
 	p = static.NewPublication(store, src, &o)
 	ctx, cancel := context.WithCancel(s.t.Context())
 	done := make(chan error, 2)
@@ -48,7 +49,7 @@ func TestPublication(t *testing.T) {
 		s.Objects.Lease = time.Second
 		s.options.Grace = -1
 		s.put(1, 35, "first")
-		p, stop := s.publish(static.PublicationOptions{})
+		p, stop := s.publishEvery(20*time.Millisecond, 0)
 		await(t, p)
 		s.check(b, 35, prefix+leaseName)
 		s.client.take()
@@ -81,8 +82,8 @@ func TestPublication(t *testing.T) {
 		s.check(b, 35, prefix+leaseName)
 
 		b.put(prefix+leaseName, "of another writer")
-		for p.Status().Publishing { // until it has noticed
-			s.put(1, 25, "fourth")
+		for i := 0; p.Status().Publishing; i++ { // a change makes it notice
+			s.put(1, 1, fmt.Sprint("fourth-", i))
 			time.Sleep(10 * time.Millisecond)
 		}
 		await(t, p)
