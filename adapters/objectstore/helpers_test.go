@@ -183,14 +183,18 @@ type server struct {
 	keys   func() []string // of all objects
 }
 
+var s3Servers = map[string]s3test.Server{"S3": s3test.Versity, "another S3": s3test.Moto}
+
 // each runs a test with a bucket of each server.
 func each(t *testing.T, f func(t *testing.T, b server)) {
-	t.Run("S3", func(t *testing.T) {
-		t.Parallel()
-		b := s3test.New(t)
-		b.Publish(t, "*")
-		f(t, server{s3bucket.Objects{Client: b.Client, Bucket: b.Name}, strings.TrimSuffix(b.Public, "{key}"), func(key, content string) { b.Put(t, key, content) }, func() []string { return keysOf(t, b) }})
-	})
+	for name, at := range s3Servers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := at.New(t)
+			b.Publish(t, "*")
+			f(t, server{s3bucket.Objects{Client: b.Client, Bucket: b.Name}, strings.TrimSuffix(b.Public, "{key}"), func(key, content string) { b.Put(t, key, content) }, func() []string { return keysOf(t, b) }})
+		})
+	}
 	t.Run("Azure", func(t *testing.T) {
 		t.Parallel()
 		b := azuretest.New(t)

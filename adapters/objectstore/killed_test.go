@@ -157,17 +157,24 @@ func withWriter(ctx context.Context, at, state, site, seed string, write func(co
 // TestKilled kills processes that write to a bucket, RESOURCESYNC_KILLS times, just before or just
 // after a request that changes an object arrives. A Destination that reads the bucket then finds no
 // fault. After a run that is not killed, it has what the set has, and nothing else is in the bucket.
-func TestKilled(t *testing.T) { testKilled(t, "write") }
+func TestKilled(t *testing.T) { eachKilled(t, "write") }
 
 // TestKilledPublication does the same with processes that publish while the set changes.
-func TestKilledPublication(t *testing.T) { testKilled(t, "publish") }
+func TestKilledPublication(t *testing.T) { eachKilled(t, "publish") }
 
-func testKilled(t *testing.T, mode string) {
-	t.Parallel()
+func eachKilled(t *testing.T, mode string) {
+	for name, at := range s3Servers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testKilled(t, at.New(t), mode)
+		})
+	}
+}
+
+func testKilled(t *testing.T, b *s3test.Bucket, mode string) {
 	kills, err := strconv.Atoi(cmp.Or(os.Getenv("RESOURCESYNC_KILLS"), "10"))
 	must(t, err)
 	needs.Time(t)
-	b := s3test.New(t)
 	b.Publish(t, "*")
 	at := server{public: strings.TrimSuffix(b.Public, "{key}"), keys: func() []string { return keysOf(t, b) }}
 	state := filepath.Join(t.TempDir(), "state.db")
@@ -228,10 +235,7 @@ func testKilled(t *testing.T, mode string) {
 
 	run := func(round int) error {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], state, site.URL, fmt.Sprint(round), mode)
-		u, err := url.Parse(os.Getenv("RESOURCESYNC_TEST_S3"))
-		must(t, err)
-		u.Host, u.Path = strings.TrimPrefix(front.URL, "http://"), "/"+b.Name
-		cmd.Env = append(os.Environ(), writerOf+"="+u.String())
+		cmd.Env = append(os.Environ(), writerOf+"="+b.At(strings.TrimPrefix(front.URL, "http://")))
 		var stderr strings.Builder
 		cmd.Stderr = &stderr
 		begun := make(chan struct{})

@@ -1,4 +1,4 @@
-// Package s3test gives tests buckets in a real server with the API of S3.
+// Package s3test gives tests buckets in servers with the API of S3.
 package s3test
 
 import (
@@ -29,28 +29,40 @@ type Bucket struct {
 	URL    string // with which blob.OpenBucket opens it, with the environment of Environ
 	Public string // the template of the URIs of objects
 
-	key, secret string
+	server *url.URL
 }
 
 var numbers atomic.Int64
 
-// New makes a bucket on the server of RESOURCESYNC_TEST_S3, a URL with the access key as
-// user and the secret key as password. Without the variable it skips the test, except in
-// CI.
+// A Server is the name of a variable with the URL of a server, which has the access key as user and the
+// secret key as password.
+type Server string
+
+const (
+	Versity Server = "RESOURCESYNC_TEST_S3"   // versitygw, whose objects are files
+	Moto    Server = "RESOURCESYNC_TEST_MOTO" // moto, whose objects are in memory
+)
+
+// New makes a bucket on Versity.
 func New(t testing.TB) *Bucket {
 	t.Helper()
-	server, err := url.Parse(needs.Variable(t, "RESOURCESYNC_TEST_S3"))
+	return Versity.New(t)
+}
+
+// New makes a bucket. Without the variable it skips the test, except in CI.
+func (s Server) New(t testing.TB) *Bucket {
+	t.Helper()
+	server, err := url.Parse(needs.Variable(t, string(s)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret, _ := server.User.Password()
-	b := &Bucket{Name: fmt.Sprintf("test-%d-%d-%d", os.Getpid(), numbers.Add(1), time.Now().UnixNano()), key: server.User.Username(), secret: secret}
+	b := &Bucket{Name: fmt.Sprintf("test-%d-%d-%d", os.Getpid(), numbers.Add(1), time.Now().UnixNano()), server: server}
 	endpoint := "http://" + server.Host
 	b.URL = "s3://" + b.Name + "?" + url.Values{"endpoint": {endpoint}, "region": {"us-east-1"}, "use_path_style": {"true"}}.Encode()
 	b.Public = endpoint + "/" + b.Name + "/{key}"
 	b.Client = s3.New(s3.Options{
 		BaseEndpoint: &endpoint, Region: "us-east-1", UsePathStyle: true,
-		Credentials: credentials.NewStaticCredentialsProvider(b.key, b.secret, ""),
+		Credentials: credentials.NewStaticCredentialsProvider(b.key(), b.secret(), ""),
 	})
 	if _, err := b.Client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &b.Name}); err != nil {
 		t.Fatal(err)
@@ -61,7 +73,20 @@ func New(t testing.TB) *Bucket {
 
 // Environ returns the credentials as variables for the environment of a process.
 func (b *Bucket) Environ() []string {
-	return []string{"AWS_ACCESS_KEY_ID=" + b.key, "AWS_SECRET_ACCESS_KEY=" + b.secret}
+	return []string{"AWS_ACCESS_KEY_ID=" + b.key(), "AWS_SECRET_ACCESS_KEY=" + b.secret()}
+}
+
+func (b *Bucket) key() string { return b.server.User.Username() }
+
+func (b *Bucket) secret() string {
+	secret, _ := b.server.User.Password()
+	return secret
+}
+
+// At returns a URL with the credentials, the bucket as path, and the host of another server in front of
+// the bucket's.
+func (b *Bucket) At(host string) string {
+	return (&url.URL{Scheme: "http", User: b.server.User, Host: host, Path: "/" + b.Name}).String()
 }
 
 // remove deletes the bucket with its objects. The context of the test has ended.
