@@ -111,12 +111,11 @@ func (f *follower) sync(ctx context.Context) {
 	f.mu.Lock()
 	r := f.newRun()
 	r.follows = true
-	f.inbox.take() // the Sync covers it
 	err := r.whole(ctx)
 	if len(r.sets) > 0 {
 		err = errors.Join(err, f.listen(ctx, r.sets))
 	}
-	err = errors.Join(err, f.tried())
+	err = errors.Join(err, f.late(), f.tried())
 	f.mu.Unlock()
 	if ctx.Err() != nil {
 		f.next = time.Now().Add(f.options.Every)

@@ -20,7 +20,7 @@ type progress struct {
 	until time.Time // of the last notification
 
 	missed   bool      // the Change List has to be read
-	newest   time.Time // of the changes noted after a gap, which the Change List has to have
+	newest   time.Time // of the noted changes, which the documents have to have
 	next     time.Time // when the Change List may be read
 	failures int       // in a row, to read it or to find as much in it
 
@@ -91,9 +91,9 @@ func (f *follower) noteChanges(ctx context.Context, r *run, p *progress, d *tree
 	if err != nil {
 		return err
 	}
-	p.until = latest(p.until, until)
+	p.until, p.newest = latest(p.until, until), latest(p.newest, c.newest)
 	if gap {
-		p.missed, p.newest = true, latest(p.newest, c.newest)
+		p.missed = true
 		return nil
 	}
 	p.chain = until
@@ -159,7 +159,8 @@ func (f *follower) fill(ctx context.Context, r *run, p *progress) error {
 	}
 	if len(p.set.Lists[resourcesync.ChangeList]) == 0 {
 		p.missed, p.unlisted = false, true
-		f.soon(time.Minute) // a Sync reads other documents
+		f.soon(max(time.Minute, f.fillRetry.Wait(p.failures, 0))) // a Sync reads other documents
+		p.failures++
 		return nil
 	}
 	_, gap, err := r.readChangeLists(ctx, p.set, &st)
@@ -172,7 +173,24 @@ func (f *follower) fill(ctx context.Context, r *run, p *progress) error {
 		p.next = p.next.Add(f.fillRetry.Wait(p.failures, 0))
 		return err
 	}
-	p.chain, p.newest, p.failures = p.until, time.Time{}, 0
+	p.chain, p.failures = p.until, 0
+	return nil
+}
+
+// late finds the sets that a Sync has compared with documents from before the last notification: a cache has sent them, or
+// they are dumps that lag behind.
+func (f *follower) late() error {
+	for uri, p := range f.progress {
+		st, err := f.state.Set(uri)
+		if err != nil {
+			return err
+		}
+		if st.Known && f.hasChanges(p.set) && st.Cursor.Before(p.newest) {
+			p.missed = true
+		} else if !p.missed {
+			p.failures = 0
+		}
+	}
 	return nil
 }
 
