@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -59,25 +58,15 @@ func newServer(t testing.TB) *Server {
 		s.Kill()
 		must(t, os.RemoveAll(s.folder))
 	})
-	if os.Geteuid() == 0 { // PostgreSQL refuses to run as root
-		u, err := user.Lookup("postgres")
-		if err != nil {
-			needs.Skip(t, err)
-		}
-		uid, _ := strconv.Atoi(u.Uid)
-		gid, _ := strconv.Atoi(u.Gid)
-		must(t, os.Chown(s.folder, uid, gid))
-		s.as.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-	}
+	s.leaveRoot()
 	address, err := net.ResolveTCPAddr("tcp", needs.Address(t))
 	must(t, err)
 	s.Port = address.Port
 	return s
 }
 
-// Credential returns the user that the server runs as, for a program that must not run as root
-// either; nil is the user of the test.
-func (s *Server) Credential() *syscall.Credential { return s.as.Credential }
+// Attributes returns those of the processes of the server, for a program that must not run as root either.
+func (s *Server) Attributes() *syscall.SysProcAttr { return s.as }
 
 func (s *Server) data() string { return filepath.Join(s.folder, "data") }
 
@@ -133,9 +122,27 @@ func (s *Server) Kill() {
 func (s *Server) Standby() *Server {
 	s.t.Helper()
 	b := newServer(s.t)
-	b.run("pg_basebackup", "-h", "127.0.0.1", "-p", strconv.Itoa(s.Port), "-U", "postgres", "-D", b.data(), "-X", "stream", "--checkpoint=fast", "--no-sync", "-R")
-	b.Restart()
+	b.Follow(s)
 	return b
+}
+
+// Follow starts a server that does not run as a standby of primary. It loses what it had.
+func (s *Server) Follow(primary *Server) {
+	s.t.Helper()
+	must(s.t, os.RemoveAll(s.data()))
+	s.run("pg_basebackup", "-h", "127.0.0.1", "-p", strconv.Itoa(primary.Port), "-U", "postgres", "-D", s.data(), "-X", "stream", "--checkpoint=fast", "--no-sync", "-R")
+	s.Restart()
+}
+
+// Synchronous says whether a commit waits until it is on the disk of a standby.
+func (s *Server) Synchronous(on bool) {
+	s.t.Helper()
+	standbys := ""
+	if on {
+		standbys = "*"
+	}
+	s.Exec("ALTER SYSTEM SET synchronous_standby_names = '" + standbys + "'")
+	s.Exec("SELECT pg_reload_conf()")
 }
 
 // Cut ends the replication to a standby, and Promote makes it the primary.

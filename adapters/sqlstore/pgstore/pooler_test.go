@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -41,7 +40,7 @@ func startPooler(t *testing.T, server *pgtest.Server, settings string) string {
 	must(t, os.WriteFile(file, fmt.Appendf(nil, "[databases]\npostgres = host=127.0.0.1 port=%d user=postgres\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %s\nunix_socket_dir =\nauth_type = any\nignore_startup_parameters = extra_float_digits\n%s",
 		server.Port, port, settings), 0o644))
 	c := exec.Command(program, file)
-	c.SysProcAttr = &syscall.SysProcAttr{Credential: server.Credential()} // it refuses to run as root
+	c.SysProcAttr = server.Attributes() // it refuses to run as root
 	must(t, c.Start())
 	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
 	await(t, "the pooler", func() bool {

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package pgtest
+
+// leaveRoot does nothing: there is no root.
+func (s *Server) leaveRoot() {}
