@@ -79,8 +79,25 @@ func startNginx(t *testing.T, listen, server string) string {
 // startNginxWith is startNginx with further directives beside the server.
 func startNginxWith(t *testing.T, listen, beside, server string) string {
 	t.Helper()
-	program := needs.Program(t, "nginx")
 	listen = cmp.Or(listen, needs.Address(t))
+	cmd := nginxCommand(t, listen, beside, server)()
+	must(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Signal(os.Interrupt); _ = cmd.Wait() })
+	for deadline := time.Now().Add(needs.Patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if conn, err := net.Dial("tcp", listen); err == nil {
+			conn.Close()
+			return listen
+		}
+	}
+	t.Fatalf("nginx does not listen:\n%s", read(t, filepath.Join(cmd.Dir, "error.log")))
+	return ""
+}
+
+// nginxCommand configures nginx, and returns a function that returns a command to start it. Its log is
+// error.log in the folder of the command.
+func nginxCommand(t *testing.T, listen, beside, server string) func() *exec.Cmd {
+	t.Helper()
+	program := needs.Program(t, "nginx")
 	folder := t.TempDir()
 	config := filepath.Join(folder, "nginx.conf")
 	user := "" // the workers of a nginx that root starts are nobody's
@@ -88,7 +105,7 @@ func startNginxWith(t *testing.T, listen, beside, server string) string {
 		user = "user root;"
 	}
 	must(t, os.WriteFile(config, fmt.Appendf(nil, `daemon off; %[4]s worker_processes 1; pid %[1]s/pid; error_log %[1]s/error.log;
-events { worker_connections 256; }
+events { worker_connections 1024; }
 http {
 	types { text/html html; image/png png; text/plain txt; text/xml xml; }
 	access_log off; client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy;
@@ -98,18 +115,11 @@ http {
 %[3]s
 	}
 }`, folder, listen, server, user, nginxHost, beside), 0o600))
-	cmd := exec.Command(program, "-c", config, "-p", folder, "-e", filepath.Join(folder, "error.log"))
-	must(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Process.Signal(os.Interrupt); _ = cmd.Wait() })
-	for deadline := time.Now().Add(needs.Patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if conn, err := net.Dial("tcp", listen); err == nil {
-			conn.Close()
-			return listen
-		}
+	return func() *exec.Cmd {
+		cmd := exec.Command(program, "-c", config, "-p", folder, "-e", filepath.Join(folder, "error.log"))
+		cmd.Dir = folder
+		return cmd
 	}
-	log, _ := os.ReadFile(filepath.Join(folder, "error.log"))
-	t.Fatalf("nginx does not listen:\n%s", log)
-	return ""
 }
 
 // TestNginxBehind: a static website that nginx serves behind the proxy is a Source.

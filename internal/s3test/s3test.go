@@ -52,7 +52,13 @@ func New(t testing.TB) *Bucket {
 // New makes a bucket. Without the variable it skips the test, except in CI.
 func (s Server) New(t testing.TB) *Bucket {
 	t.Helper()
-	server, err := url.Parse(needs.Variable(t, string(s)))
+	return On(t, needs.Variable(t, string(s)))
+}
+
+// On makes a bucket on a server that the test has started. The URL has the form of that in a variable.
+func On(t testing.TB, address string) *Bucket {
+	t.Helper()
+	server, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}
