@@ -43,7 +43,7 @@ var rooms = map[string][]string{
 		"options.go", "observe.go", "response.go",
 	},
 	"static": {
-		"publication.go", "archives.go", "dumps.go", "store.go", "walk.go", "content.go", "session.go", "skip.go", "writer.go", "static.go",
+		"publication.go", "archives.go", "dumps.go", "changes.go", "store.go", "walk.go", "content.go", "session.go", "skip.go", "writer.go", "static.go",
 		"source.go", "tree.go", "record.go", "files.go",
 	},
 	"internal/document": {

@@ -270,7 +270,9 @@ func (r *restarting) Windows(ctx context.Context, max int) ([]resourcesync.Inter
 func TestPublicationReachesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newMemorySite(t)
-		s.put(1, 5, "first")
+		for i := range 3 { // more changes than a Change List has
+			s.put(1, 5, fmt.Sprint("before-", i))
+		}
 		time.Sleep(time.Millisecond) // changes at one time get datetimes that are later
 		first := time.Now()
 		provider := &restarting{Stored: s.set}
@@ -305,6 +307,17 @@ func TestPublicationReachesBack(t *testing.T) {
 			if text := s.read("rs/papers/resourcelist.xml"); !strings.Contains(text, fmt.Sprint("round-", round)) {
 				t.Errorf("round %d: the Resource List is old", round)
 			}
+			// Readers of the recent changes read nothing else.
+			if recent, list := head("changelist/recent.xml").From, head("changelist.xml").From; !recent.Equal(list) {
+				t.Errorf("round %d: the recent changes begin at %v, the Change List at %v", round, recent, list)
+			}
+		}
+		time.Sleep(48 * time.Hour)
+		s.put(1, 1, "last")
+		time.Sleep(2 * recentEvery)
+		await(t, p)
+		if text := s.read("rs/papers/changelist/recent.xml"); !strings.Contains(text, "<rs:md change=\"updated\"") || !head("changelist/recent.xml").Until.IsZero() {
+			t.Errorf("the recent changes of a single Change List are %s", text)
 		}
 	})
 }
@@ -410,6 +423,10 @@ func TestPublicationFailing(t *testing.T) {
 		if p.Health(t.Context()) == nil {
 			t.Error("a Resource List that cannot be read is healthy")
 		}
+
+		failing.list.Store(nil) // nothing of the Change List that followed is removed
+		await(t, p)
+		s.check(50, 0)
 	})
 }
 

@@ -2,9 +2,6 @@ package static
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -141,7 +138,7 @@ func (w *walk) put(kind, part, version string, st *document.State) error {
 
 func (w *walk) putNamed(kind, part, name, version string, st *document.State, check func() error) error {
 	d := &doc{Target: document.Target{Kind: w.src.site.Routes.Kinds[kind], Set: w.set, Part: part}, state: st, check: check}
-	d.name = strings.TrimPrefix(w.src.site.Routes.Path(kind, w.set, name), "/")
+	d.name = w.name(kind, name)
 	d.Path = d.name
 	if version != "" {
 		d.validator = document.DigestOf(w.src.print, kind, part, version, strconv.FormatBool(w.options.Gzip && w.files.HasHeaders()))
@@ -149,9 +146,14 @@ func (w *walk) putNamed(kind, part, name, version string, st *document.State, ch
 	return w.store(w.ctx, d)
 }
 
+// name returns the name of a file.
+func (w *walk) name(kind, part string) string {
+	return strings.TrimPrefix(w.src.site.Routes.Path(kind, w.set, part), "/")
+}
+
 // wasPut reports whether a document of the set has been put.
 func (w *walk) wasPut(kind string) bool {
-	f := w.known.Files[strings.TrimPrefix(w.src.site.Routes.Path(kind, w.set, ""), "/")]
+	f := w.known.Files[w.name(kind, "")]
 	return f != nil && f.Validator != ""
 }
 
@@ -220,62 +222,4 @@ func (w *walk) resources(kind string) (at time.Time, err error) {
 		}
 	}
 	return p.At, w.put(kind, "", digest(p.At.UnixNano(), p.Cuts), document.PartitionState(p, nil))
-}
-
-// changes puts the Change List, with the windows and the recent changes if it is an index.
-func (w *walk) changes() (err error) {
-	// The state comes before the windows: they may show later changes.
-	st, err := document.JournalState(w.ctx, document.Target{Set: w.set}, nil)
-	if err != nil {
-		return err
-	}
-	windows, err := w.set.Windows.Get(w.ctx)
-	if err != nil {
-		return err
-	}
-	if w.session != nil {
-		if list, found := w.known.Lists[w.set.Name]; found && !list.isCovered(beginning(windows)) {
-			return errListDue
-		}
-		defer func() {
-			if err == nil {
-				w.session.windows[w.set.Name] = windows
-			}
-		}()
-	}
-	if len(windows) == 1 {
-		return w.put(document.KindChangeList, "", digestIn(st, windows), &document.State{Windows: windows})
-	}
-	for _, iv := range windows {
-		if w.session != nil && w.session.hasPut(w.set, iv) {
-			continue
-		}
-		version := digestIn(st, iv)
-		if !iv.Open() {
-			version = closed(iv, time.Time{})
-		}
-		if err := w.put(document.KindChangeWindow, partition.FormatTime(iv.From), version, &document.State{Windows: windows}); err != nil {
-			return err
-		}
-	}
-	if w.session == nil || w.session.recentIsDue(w.set, w.now) {
-		if err := w.put(document.KindRecentChanges, "", digestIn(st, windows), st); err != nil {
-			return err
-		}
-		w.session.notedRecent(w.set, w.now)
-	}
-	return w.put(document.KindChangeList, "", digest(windows), &document.State{Windows: windows})
-}
-
-// digestIn returns the version of a document that depends on the state st and on values.
-func digestIn(st *document.State, values ...any) string {
-	if st.Version == "" {
-		return ""
-	}
-	return digest(append(values, st.Version)...)
-}
-
-func digest(values ...any) string {
-	sum := sha256.Sum256(fmt.Append(nil, values...))
-	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
