@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"log/slog"
 	"net/http"
 	"path/filepath"
@@ -55,6 +56,13 @@ func (c *counted) Head(ctx context.Context, key string) (objectstore.Object, err
 	return c.Client.Head(ctx, key)
 }
 
+func (c *counted) List(ctx context.Context, prefix string) iter.Seq2[objectstore.Object, error] {
+	c.mu.Lock()
+	c.lists++
+	c.mu.Unlock()
+	return c.Client.List(ctx, prefix)
+}
+
 func (c *counted) Put(ctx context.Context, key string, body io.ReadSeeker, size int64, h objectstore.Header, cond objectstore.Condition) (string, error) {
 	etag, err := c.Client.Put(ctx, key, body, size, h, cond)
 	if !strings.Contains(key, ".static.") {
@@ -97,7 +105,8 @@ type site struct {
 	Objects objectstore.Options
 	options static.Options
 	dumps   bool
-	page    int // PageSize
+	page    int           // PageSize
+	window  time.Duration // of the journal
 }
 
 const prefix = "site/"
@@ -105,7 +114,7 @@ const prefix = "site/"
 func newSite(t testing.TB, client objectstore.Client) *site {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
-	s := &site{t: t, client: &counted{Client: client}, Objects: objectstore.Options{Prefix: prefix, Logger: quiet}, options: static.Options{Logger: quiet}, page: 10}
+	s := &site{t: t, client: &counted{Client: client}, Objects: objectstore.Options{Prefix: prefix, Logger: quiet}, options: static.Options{Logger: quiet}, page: 10, window: time.Millisecond}
 	s.open(nil)
 	return s
 }
@@ -113,7 +122,7 @@ func newSite(t testing.TB, client objectstore.Client) *site {
 // open gives the site a new set.
 func (s *site) open(o *scan.SetOptions) {
 	s.t.Helper()
-	store, err := sqlitestore.OpenFile(s.t.Context(), filepath.Join(s.t.TempDir(), "state.db"), &sqlstore.Options{Window: time.Millisecond})
+	store, err := sqlitestore.OpenFile(s.t.Context(), filepath.Join(s.t.TempDir(), "state.db"), &sqlstore.Options{Window: s.window})
 	must(s.t, err)
 	s.t.Cleanup(func() { store.Close() })
 	s.store = store

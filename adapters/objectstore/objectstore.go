@@ -186,6 +186,7 @@ func (s *Store) Compare(ctx context.Context, name string, c static.Content) (sta
 	if err != nil {
 		return stampOf(o), false, wrap(name, err)
 	}
+	s.note(name, stampOf(o))
 	digest, err := digestOf(c, io.Discard)
 	return stampOf(o), digest == o.Digest, wrap(name, err)
 }
@@ -206,11 +207,16 @@ func (s *Store) Write(ctx context.Context, name string, c static.Content, was st
 		return static.Stamp{}, err
 	}
 	now := static.Stamp{Size: body.size, ETag: etag}
+	s.note(name, now)
+	return now, nil
+}
+
+// note adds an object to the listing of its folder, if that has been listed.
+func (s *Store) note(name string, now static.Stamp) {
 	dir, base := path.Split(name)
 	if f := s.folder(dir); f.listed != nil {
 		f.listed[base] = now
 	}
-	return now, nil
 }
 
 // put stores an object on a condition.
