@@ -449,6 +449,31 @@ func TestPublicationFailingDump(t *testing.T) {
 	})
 }
 
+// TestPublicationMovingDump: if a set changes while its Resource Dump is written, so that the walk begins again,
+// nothing of the first attempt is left.
+func TestPublicationMovingDump(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newMemorySite(t)
+		s.put(1, 55, "first")
+		s.dumps = true
+		out, moved := s.openWatched(), false
+		out.changed = func() {
+			if last := out.written[len(out.written)-1]; !moved && strings.Contains(last, "/resourcedump/") {
+				moved = true
+				s.put(1, 55, "second")
+				time.Sleep(time.Second) // until their datetimes have passed
+			}
+		}
+		p, stop := start(t, out, s.source(), PublicationOptions{Options: Options{Grace: -1}})
+		await(t, p)
+		stop()
+		if !moved {
+			t.Error("no dump was written")
+		}
+		s.check(55, 0)
+	})
+}
+
 // TestCovered: a Change List has all changes after a Resource List if it begins before the time of the
 // list, or before the list was made.
 func TestCovered(t *testing.T) {

@@ -2,6 +2,7 @@ package static
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,6 +77,7 @@ func (w *writer) walkSet(ctx context.Context, st *document.Set) (err error) {
 		all = slices.DeleteFunc(all, func(c resourcesync.Capability) bool { return c != resourcesync.ChangeList })
 	}
 	for _, c := range all {
+		before := maps.Clone(w.live)
 		for n := 1; ; n++ {
 			if w.skipped[group{st.Name, c}] {
 				break
@@ -83,6 +85,7 @@ func (w *writer) walkSet(ctx context.Context, st *document.Set) (err error) {
 			if err = v.list(c); !moved(err) || n == maxWalks {
 				break
 			}
+			w.live = maps.Clone(before) // nothing lists what this attempt has put
 		}
 		if err != nil && (w.session == nil || !w.session.survives(ctx, err)) {
 			return err
