@@ -147,7 +147,7 @@ func withWriter(ctx context.Context, at, state, site, seed string, write func(co
 	if err != nil {
 		return err
 	}
-	store, err := objectstore.New(s3bucket.Objects{Client: client, Bucket: path.Base(u.Path)}, &objectstore.Options{Prefix: prefix, Lease: time.Second, Logger: quiet})
+	store, err := objectstore.New(s3bucket.Objects{Client: client, Bucket: path.Base(u.Path)}, &objectstore.Options{Prefix: prefix, Lease: 3 * time.Second, Logger: quiet})
 	if err != nil {
 		return err
 	}
