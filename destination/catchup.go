@@ -108,6 +108,7 @@ func (r *run) isNewer(ctx context.Context, set tree.Set, st *state.Set, can bool
 		lists = set.Lists[resourcesync.ResourceDump]
 	}
 	var oldest time.Time // of the answers
+	same := true         // they are the lists that were read
 	for _, uri := range lists {
 		known, err := r.state.Document(set.URI, uri)
 		if err != nil {
@@ -121,15 +122,16 @@ func (r *run) isNewer(ctx context.Context, set tree.Set, st *state.Set, can bool
 		oldest = earliest(oldest, fetch.Date(d.Header))
 		at := d.Head.Metadata.At
 		shown := notAfter(at, d.Header)
-		over := at.Add(state.Precision(at)) // a list with the same time can be another one until then
-		switch {
-		case d.NotModified:
-		case can && (at.IsZero() || over.After(fetch.Date(d.Header))), shown.After(st.Base) && (can || shown.Equal(at)):
+		// A list with the same time can be another one until that is over.
+		unsure := !d.NotModified && (at.IsZero() || at.Add(state.Precision(at)).After(fetch.Date(d.Header)))
+		if can && unsure || !d.NotModified && shown.After(st.Base) && (can || shown.Equal(at)) {
 			return true, nil
 		}
+		same = same && !unsure
 	}
-	f := r.freshnessOf(set.URI)
-	f.lists = latest(f.lists, oldest) // they are still the ones that were read
+	if f := r.freshnessOf(set.URI); same {
+		f.lists = latest(f.lists, oldest)
+	}
 	return false, nil
 }
 
