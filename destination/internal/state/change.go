@@ -188,7 +188,9 @@ func (k *knowledge) judge(in *Set, p *Staged) verdict {
 	compared := in.Baseline > 0 && (k.listed(in) || !k.copied && !k.waiting || k.waiting && k.row.isAbsence())
 	t := p.Change.Datetime
 	if t.IsZero() {
-		if p.Age == AgeNew || p.Sure || !compared && !k.copied && !k.waiting {
+		owner := k.owner().set
+		shared := p.Change.Type != resourcesync.Deleted && owner != "" && owner != in.URI // the other set can have a later change
+		if !shared && (p.Age == AgeNew || p.Sure || !compared && !k.copied && !k.waiting) {
 			return newer
 		}
 		return doubtful
