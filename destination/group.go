@@ -252,8 +252,14 @@ func (g *group) record(f *finished) (settled bool, err error) {
 	case ok && failed.Status == http.StatusServiceUnavailable && !failed.Until.IsZero():
 		return false, g.state.Delayed(f.Seq, f.failure, failed.Until)
 	case f.failure != nil:
-		if _, ok := errors.AsType[*fetch.MismatchError](f.failure); ok && f.Doubt != state.DoubtNone {
+		_, differs := errors.AsType[*fetch.MismatchError](f.failure)
+		_, blocked := errors.AsType[*ForeignError](f.failure)
+		switch {
+		case f.Doubt == state.DoubtNone:
+		case differs:
 			err = g.state.Reask(f.Seq)
+		case blocked:
+			err = g.state.Answered(f.Seq)
 		}
 		return false, errors.Join(err, g.state.Failed(f.Seq, f.failure, f.Gone))
 	case f.have != nil:

@@ -62,7 +62,7 @@ func (t *task) start(ctx context.Context, l *line) (err error) {
 		if t.rebuild.paths, err = r.state.FreePaths(t.Change.Resource.URI, r.host); err != nil {
 			return err
 		}
-	case t.Attempts > 0 && t.Gone.IsZero(): // a resource that may be gone is requested again, even if a foreign file is in its place
+	case t.Attempts > 0 && t.Doubt == state.DoubtNone: // a question is asked, even if a foreign file is in the place of the resource
 		if err := r.checkPlace(ctx, t); err != nil {
 			if _, foreign := errors.AsType[*ForeignError](err); !foreign {
 				return err

@@ -97,6 +97,11 @@ func (s *State) Reask(seq int64) error {
 	return s.exec("UPDATE pending SET lastmod = 0, length = ?, hashes = '' WHERE seq = ?", int64(unknownLength), seq)
 }
 
+// Answered records that the resource of a question exists.
+func (s *State) Answered(seq int64) error {
+	return s.exec("UPDATE pending SET doubt = ? WHERE seq = ?", DoubtNone, seq)
+}
+
 // Ask records that a question has deleted a resource, and that runs ask again, not before later.
 func (s *State) Ask(seq int64, gone, later time.Time) error {
 	return s.exec("UPDATE pending SET attempts = 0, error = '', package = 0, later = ?, gone = ? WHERE seq = ?", nanos(later), nanos(gone), seq)

@@ -189,6 +189,7 @@ func workload(t *testing.T, s *State) {
 	must(err)
 	must(s.Failed(pending.seq, fetch.ErrDown, time.Time{}))
 	must(s.Reask(pending.seq))
+	must(s.Answered(pending.seq))
 	must(s.Ask(pending.seq, now, time.Time{}))
 	must(s.AskEarly(10))
 	must(s.Delayed(pending.seq, fetch.ErrDown, now))
