@@ -24,7 +24,7 @@ const auditBatch = 500
 // costs additional statements.
 type Audit struct {
 	// Partial means that some changes could not be read, or that a cache has sent an old list of
-	// them. Then an entry is undecided if the copy does not show it, because a change that was
+	// them. Then an entry or a change is undecided if the copy does not show it, because a change that was
 	// not read can have replaced it, or if the last Sync has not known a change of its resource.
 	Partial bool
 
@@ -113,10 +113,17 @@ func (a *Audit) Unlisted(m *Member, at map[string]time.Time) (Comparison, error)
 	if err != nil {
 		return 0, err
 	}
-	if w := lastVersion(staged, at); w != nil {
-		return a.judge(at[w.Set], nil, w, m)
+	w := lastVersion(staged, at)
+	if w == nil {
+		w = changeIn(m.Set, staged)
 	}
-	return a.judge(at[m.Set], nil, changeIn(m.Set, staged), m)
+	switch {
+	case w == nil:
+		return a.judge(at[m.Set], nil, nil, m)
+	case a.Partial && (w.isDeletion() || !m.showsAfter(w)):
+		return Undecided, nil
+	}
+	return a.judge(at[w.Set], nil, w, m)
 }
 
 // Staged calls f for each resource with staged changes that neither the copy has nor a Resource
@@ -161,6 +168,10 @@ func (a *Audit) change(c *Staged, at map[string]time.Time, f func(uri string, c 
 	w := lastVersion(staged, at)
 	if w == nil {
 		return nil // all sets that had it have deleted it
+	}
+	if a.Partial {
+		f(uri, Undecided)
+		return nil
 	}
 	result, err := a.judge(at[w.Set], nil, w, nil)
 	if err == nil {
