@@ -67,7 +67,7 @@ func (w *World) sync() (report *destination.Report, status int) {
 		w.end()
 		return report, 1
 	}
-	w.refused = w.judgeRefusal(p.number, err)
+	w.refused = w.judgeRefusal(p, err)
 	w.judgeCost(p.number, 2)
 	if status == 0 {
 		w.setFailing(false)

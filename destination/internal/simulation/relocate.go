@@ -109,18 +109,22 @@ func (w *World) relocated() time.Time {
 // judgeRefusal judges a run that takes the Source at its new URL for another one: the Source must
 // list nothing of the copy, unless a fault has changed what it lists. It reports whether the
 // refusal is right.
-func (w *World) judgeRefusal(process int, err error) (refused bool) {
+//
+// A Source that moves again during the run redirects the URL that the user has named to one that the user has not
+// named, and lists resources there. No Destination can tell it from another Source to which the URL redirects, so
+// it is right to refuse it. The next run, with the new URL, must continue.
+func (w *World) judgeRefusal(p *process, err error) (refused bool) {
 	if err == nil || !strings.Contains(err.Error(), "the same Source") && !strings.Contains(err.Error(), "is the Source of this copy") {
 		return false
 	}
 	files := w.files()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.isFaulty(process) {
+	n := len(w.log)
+	if w.isFaulty(p.number) || p.source != w.site(n) {
 		return true
 	}
 	f := &foreign{w}
-	n := len(w.log)
 	for set := range w.sets() {
 		shown, _ := f.snapshot(n)
 		for _, v := range f.members(set, shown) {
