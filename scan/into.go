@@ -90,6 +90,22 @@ type Result struct {
 	Took    time.Duration
 	Skipped int64 // resources of the origin that are not listed, or not updated
 	Err     error
+
+	// FailingSince is the time at which the first of the complete scans ended that have failed in
+	// a row up to this one. It is zero if Err is nil.
+	FailingSince time.Time
+}
+
+// fail sets the error of the scan that followed before.
+func (r *Result) fail(err error, before *Result) {
+	r.Err, r.FailingSince = err, time.Time{}
+	switch {
+	case err == nil:
+	case before != nil && before.Err != nil:
+		r.FailingSince = before.FailingSince
+	default:
+		r.FailingSince = r.Ended
+	}
 }
 
 // Into returns the set of a store that origin fills, and creates it if there is none. Nothing
@@ -167,12 +183,14 @@ func (s *Set) ConfirmDeletions(ctx context.Context) (held int64, err error) {
 func (s *Set) scan(ctx context.Context) (resourcesync.ScanResult, error) {
 	s.turn.Lock()
 	defer s.turn.Unlock()
-	began := time.Now()
+	began, before := time.Now(), s.last.Load()
 	work, end := s.trace(ctx)
 	result, err := s.fill(work)
 	end(err)
 	if ctx.Err() == nil && !errors.Is(err, resourcesync.ErrScanning) {
-		s.note(Result{result, false, time.Now(), time.Since(began), s.progress().Skipped, err})
+		r := Result{ScanResult: result, Ended: time.Now(), Took: time.Since(began), Skipped: s.progress().Skipped}
+		r.fail(err, before)
+		s.note(r)
 	}
 	if err != nil {
 		return result, err
@@ -180,7 +198,7 @@ func (s *Set) scan(ctx context.Context) (resourcesync.ScanResult, error) {
 	// The scan is noted before the set is shown, so a reader who sees the set sees it, too.
 	if err = s.show(ctx); err != nil && ctx.Err() == nil {
 		failed := *s.last.Load()
-		failed.Err = err
+		failed.fail(err, before)
 		s.last.Store(&failed)
 	}
 	return result, err

@@ -73,6 +73,12 @@ func TestFailedScans(t *testing.T) {
 	w := &watched{folder: &f}
 	f.set(nil, "a", "b")
 	inBubble(t, &f, w, func(t *testing.T, r *run) {
+		failingFor := func(want time.Duration) {
+			t.Helper()
+			if last := r.Last(); last.Ended.Sub(last.FailingSince) != want {
+				t.Errorf("failing since %v at %v, expected %v", last.FailingSince, last.Ended, want)
+			}
+		}
 		f.set(errors.New("lost"), "c")
 		w.wake()
 		pass(4 * time.Second)
@@ -85,14 +91,16 @@ func TestFailedScans(t *testing.T) {
 		if err := r.Health(t.Context()); err == nil || r.Last().Err == nil {
 			t.Errorf("Health: %v, last: %+v", err, r.Last())
 		}
+		failingFor(2*time.Minute + 15*time.Second)
 		f.set(nil, "c")
 		pass(time.Minute)
-		if err := r.Health(t.Context()); r.into.Len() != 1 || err != nil {
+		if err := r.Health(t.Context()); r.into.Len() != 1 || err != nil || !r.Last().FailingSince.IsZero() {
 			t.Errorf("%d files, %v\n%s", r.into.Len(), err, &r.log)
 		}
 		f.set(errors.New("lost again"))
 		pass(65 * time.Second) // the retries begin anew
 		f.want(t, "0s 0s 5s 15s 35s 1m15s 2m15s 3m15s 4m15s 4m20s 4m30s")
+		failingFor(15 * time.Second)
 	})
 }
 

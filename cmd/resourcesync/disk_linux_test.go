@@ -87,7 +87,7 @@ func TestDiskFull(t *testing.T) {
 		t.Errorf("operators see the scan %+v and the problems %q", now.Scan, now.Problems)
 	}
 	_, page := s.getAs(s.stderr.await(`status for operators.* url=(\S+)`)[1], "Mozilla/5.0", "text/html")
-	if !regexp.MustCompile(`(?s)Last scan</dt>.{0,80}failed`).MatchString(page) {
+	if !regexp.MustCompile(`(?s)Last scan</dt>.{0,80}failed.*Scans have failed since</dt>`).MatchString(page) {
 		t.Errorf("the status page is\n%s", page)
 	}
 	if listed := s.listed(); !strings.HasSuffix(listed, "first") {

@@ -166,7 +166,7 @@ func (m *Member) status(ctx context.Context) (status.Set, error) {
 	if m.Scanned != nil {
 		if r := m.Scanned.Last(); r != nil {
 			s.Scan = &status.Scan{
-				Ended: r.Ended, Seconds: r.Took.Seconds(), Failed: r.Err != nil, Created: r.Created, Updated: r.Updated, Deleted: r.Deleted, Unchanged: r.Unchanged,
+				Ended: r.Ended, Seconds: r.Took.Seconds(), Failed: r.Err != nil, Since: r.FailingSince, Created: r.Created, Updated: r.Updated, Deleted: r.Deleted, Unchanged: r.Unchanged,
 				Skipped: r.Skipped, Unreadable: r.Unreadable,
 			}
 		}

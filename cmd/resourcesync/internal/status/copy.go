@@ -79,6 +79,8 @@ func (c *Copy) behind() (text, note string) {
 	switch changes := webpage.Number(c.Behind, "change"); {
 	case c.InSync.IsZero() && c.Last == nil:
 		return changes, "so far; the first run has not ended"
+	case c.InSync.IsZero() && c.Behind == 0:
+		return "unknown", "because no run of this process has succeeded"
 	case c.InSync.IsZero():
 		return changes, "or more; no run of this process has succeeded"
 	case *c.BehindSeconds == 0:
@@ -93,7 +95,7 @@ func (c *Copy) behind() (text, note string) {
 func (c *Copy) facts(p *webpage.Page) []webpage.Fact {
 	facts := p.Age("In sync", c.InSync)
 	if facts == nil {
-		facts = []webpage.Fact{{Name: "In sync", Value: "not yet"}}
+		facts = []webpage.Fact{{Name: "In sync", Value: "not since the start of this process"}}
 	}
 	text, note := c.behind()
 	facts = append(facts, webpage.Fact{Name: "Behind", Value: text, Note: note},

@@ -112,6 +112,7 @@ func (s *Set) facts(p *webpage.Page) []webpage.Fact {
 	facts = append(facts, p.Age("Last change", s.Changed)...)
 	if c := s.Scan; c != nil && c.Failed {
 		facts = append(facts, webpage.Fact{Name: "Last scan", Value: "failed", Note: p.Ago(c.Ended) + ", " + timetext.Of(c.Ended)})
+		facts = append(facts, p.Age("Scans have failed since", c.Since)...)
 	} else if c != nil {
 		facts = append(facts, webpage.Fact{Name: "Last scan", Value: p.Ago(c.Ended), Note: fmt.Sprintf("%s, took %v", timetext.Of(c.Ended), time.Duration(c.Seconds*float64(time.Second)).Round(time.Millisecond))})
 	}
@@ -183,7 +184,7 @@ func (s *Set) figures(p *webpage.Page) []figures {
 	}
 	if r := s.Repository; r != nil {
 		facts := append([]webpage.Fact{{Name: "Repository", Value: cmp.Or(r.Name, "not known yet")}, {Name: "Deleted records", Value: cmp.Or(r.DeletedRecord, "not known yet")}},
-			numbers("Records", r.Records, "Records without a usable URI", r.Unlisted)...)
+			numbers("Records in the last harvest", r.Records, "Records without a usable URI", r.Unlisted)...)
 		if r.Listing {
 			facts = append(facts, webpage.Fact{Name: "Complete listing", Value: "is running", Note: grouped(r.Records) + " of " + grouped(r.Size) + " records"})
 		} else {

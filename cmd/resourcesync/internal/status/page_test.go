@@ -10,6 +10,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/oaipmh"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+	"github.com/resourcesync-go/resourcesync/destination"
 	"github.com/resourcesync-go/resourcesync/static"
 )
 
@@ -29,10 +30,30 @@ func TestRepositoryPage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"Theses of Example", "Records without a usable URI", "Complete listing"} {
+		for _, want := range []string{"Theses of Example", "Records in the last harvest", "Records without a usable URI", "Complete listing"} {
 			if !strings.Contains(string(page), want) {
 				t.Errorf("the page lacks %q", want)
 			}
+		}
+	}
+}
+
+// TestSince: the terminal says since when scans have failed, and not that a copy is up to date if
+// no run has succeeded.
+func TestSince(t *testing.T) {
+	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	failing := &Status{Set: Set{Scan: &Scan{Failed: true, Ended: at.Add(time.Hour), Since: at}}}
+	copied := &CopyStatus{Copy: Copy{Status: destination.Status{Last: &destination.Report{}, Error: "no answer", Failures: 1}}}
+	copied.Copy.Measure(at)
+	for want, s := range map[string]interface {
+		Print(*terminal.Screen, time.Time) error
+	}{
+		"Scans have failed since  2 hours ago (22 Nov 2026, 12:00:00 UTC)": failing,
+		"unknown (because no run of this process has succeeded)":           copied,
+	} {
+		var out bytes.Buffer
+		if err := s.Print(terminal.New(&out), at.Add(2*time.Hour)); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("%v, want %q, got\n%s", err, want, &out)
 		}
 	}
 }

@@ -137,8 +137,9 @@ type Set struct {
 // found since, without a complete scan.
 type Scan struct {
 	Ended      time.Time `json:"ended"`
-	Seconds    float64   `json:"seconds"`          // its duration
-	Failed     bool      `json:"failed,omitempty"` // it ended before everything was scanned
+	Seconds    float64   `json:"seconds"`               // its duration
+	Failed     bool      `json:"failed,omitempty"`      // it ended before everything was scanned
+	Since      time.Time `json:"failingSince,omitzero"` // the end of the first of the scans that have failed in a row
 	Created    int       `json:"created"`
 	Updated    int       `json:"updated"`
 	Deleted    int       `json:"deleted"`
