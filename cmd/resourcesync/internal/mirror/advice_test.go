@@ -2,6 +2,10 @@ package mirror
 
 import (
 	"bytes"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +13,22 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/destination"
 )
+
+// TestCertificate: the error of a Source whose certificate has expired says whom to ask, and that a
+// service tries again by itself.
+func TestCertificate(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	_, err := http.Get(server.URL)
+	for follow, again := range map[bool]string{false: "and run it again: ", true: "the next run tries again: "} {
+		c := Config{follow: follow}
+		if got := c.noAnswer(err).Error(); !strings.Contains(got, "ask the operator of the Source to renew it") || !strings.Contains(got, again) {
+			t.Errorf("follow %v: %s", follow, got)
+		}
+	}
+}
 
 // TestMirrorAdvice: runs and audits that find problems say what to do.
 func TestMirrorAdvice(t *testing.T) {

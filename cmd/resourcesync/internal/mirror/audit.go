@@ -55,7 +55,7 @@ func (c *Config) runAudit(ctx context.Context, d *destination.Destination, scree
 func (c *Config) auditResult(a *destination.AuditReport, err error, screen *terminal.Screen, stdout io.Writer) error {
 	screen.Status("")
 	if err != nil {
-		return noAnswer(err)
+		return c.noAnswer(err)
 	}
 	c.warn(screen, a.Deviations, a.Deviating)
 	if c.json {

@@ -3,6 +3,7 @@ package mirror
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -80,6 +81,7 @@ type mirroring struct {
 
 	metrics *copyMetrics              // nil without --status
 	next    atomic.Pointer[time.Time] // of the next run without Follow
+	failure atomic.Pointer[string]    // why the last run has failed, and what to do
 }
 
 // run keeps the copy in step until ctx ends.
@@ -106,6 +108,12 @@ func (m *mirroring) report(report *destination.Report, err error) error {
 	if m.metrics != nil {
 		m.metrics.count(report)
 	}
+	if report.Sets == 0 && err != nil {
+		err = m.noAnswer(err)
+	}
+	if err != nil {
+		m.failure.Store(new(err.Error()))
+	}
 	return m.result(report, err, m.screen, m.stdout)
 }
 
@@ -115,9 +123,6 @@ func (m *mirroring) report(report *destination.Report, err error) error {
 func (c *Config) result(report *destination.Report, err error, screen *terminal.Screen, stdout io.Writer) error {
 	screen.Status("")
 	c.warn(screen, report.Deviations, report.Deviating)
-	if report.Sets == 0 && err != nil {
-		err = noAnswer(err)
-	}
 	if report.Moved != "" && !c.json {
 		fmt.Fprintf(stdout, "The Source has moved from %s to %s; %s of the copy have new URIs.\n", terminal.Printable(report.Moved), c.Source, resources(report.Renamed))
 	}
@@ -177,12 +182,19 @@ func (c *Config) whenAgain(report *destination.Report) string {
 }
 
 // noAnswer returns the error of a run that could not read the Source at all.
-func noAnswer(err error) error {
+func (c *Config) noAnswer(err error) error {
+	again := ", and run it again"
+	if c.follow || c.every > 0 {
+		again = "; the next run tries again"
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return fmt.Errorf("the certificate of the Source cannot be trusted, and the copy stays as before; ask the operator of the Source to renew it, or add the certificate of its authority to those that this system trusts%s: %w", again, err)
+	}
 	_, dial := errors.AsType[*net.OpError](err)
 	_, name := errors.AsType[*net.DNSError](err)
 	timeout, ok := errors.AsType[net.Error](err)
 	if dial || name || ok && timeout.Timeout() {
-		return fmt.Errorf("the Source does not answer, and the copy stays as before; check the URL and the network, and run it again: %w", err)
+		return fmt.Errorf("the Source does not answer, and the copy stays as before; check the URL and the network%s: %w", again, err)
 	}
 	return err
 }

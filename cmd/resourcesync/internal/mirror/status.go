@@ -13,6 +13,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/operators"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
 // withStatus serves the status of the copy at the address in --status while run runs.
@@ -45,7 +46,11 @@ func (m *mirroring) copyStatus() *status.CopyStatus {
 	}
 	c.Measure(time.Now())
 	if c.Error != "" {
-		s.Problems = append(s.Problems, "the last run failed: "+strings.ReplaceAll(c.Error, "\n", "; "))
+		text := c.Error
+		if failure := m.failure.Load(); failure != nil {
+			text = sparse.Clip(*failure)
+		}
+		s.Problems = append(s.Problems, "the last run failed: "+strings.ReplaceAll(text, "\n", "; "))
 	}
 	if c.Last != nil {
 		s.Problems = append(s.Problems, m.problems(c.Last)...)
