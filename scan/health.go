@@ -16,7 +16,7 @@ import (
 // must not know.
 var (
 	ErrHeld       = errors.New("deletions are held")
-	ErrUnreadable = errors.New("parts of the origin cannot be read")
+	ErrUnreadable = errors.New("parts of the set cannot be read")
 	ErrHidden     = errors.New("the set is not shown")
 )
 
@@ -58,7 +58,7 @@ func (s *Set) scanError() error {
 func (k Kept) Err(question, confirm string) error {
 	var held, unreadable error
 	if k.Unreadable > 0 {
-		unreadable = fmt.Errorf("%w: %d resources stay listed as they were; the log names the places", ErrUnreadable, k.Unreadable)
+		unreadable = fmt.Errorf("%w: %d resources stay listed as they were; the log names each place and its error", ErrUnreadable, k.Unreadable)
 	}
 	switch {
 	case k.Held == 0:

@@ -28,7 +28,7 @@ type guard struct {
 
 // errForbidden means that a callback leads to a forbidden address. Operators see it, and
 // subscribers do not.
-var errForbidden = errors.New("hub: the address is not public, and Options.AllowCallbacks does not allow it")
+var errForbidden = errors.New("hub: the address is not public, and is not among the allowed ones (AllowCallbacks, --allow-callbacks)")
 
 // addr returns an error if a must not be dialled.
 func (g *guard) addr(a netip.Addr) error {

@@ -67,7 +67,7 @@ func (c *Certificate) Expires() time.Time {
 // Health returns an error if the certificate has expired: clients refuse the site.
 func (c *Certificate) Health() error {
 	if at := c.Expires(); !time.Now().Before(at) {
-		return fmt.Errorf("the certificate in %s expired at %s; renew it, and no restart is needed", c.certFile, timetext.Of(at))
+		return fmt.Errorf("the certificate in %s expired on %s; renew it (the program needs no restart)", c.certFile, timetext.Of(at))
 	}
 	return nil
 }

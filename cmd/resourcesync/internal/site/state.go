@@ -154,10 +154,14 @@ func (c *Config) OpenSet(ctx context.Context, s *state.State, config origin.Conf
 
 // RefuseOrigin returns the error for a set with the resources of another origin.
 func RefuseOrigin(s *state.State, c *origin.Common, e *scan.OriginError) error {
-	if e.Origin.Given != "" && e.Origin.Given == e.Recorded.Given {
-		return settings.Errorf("state %q: %q now points to %q, which shares no files with %q, the recorded folder; if that is intended, start once with --moved; otherwise %s",
-			s.Place, e.Origin.Given, e.Origin.Name, e.Recorded.Name, c.Apart())
+	moved := "start once with --moved"
+	if c.Name != "" {
+		moved = "give it moved: true for one start or reload"
 	}
-	return settings.Errorf("state %q: it has the resources of %s, not those of %s; if they have moved, start once with --moved; otherwise %s",
-		s.Place, e.Recorded.Name, e.Origin.Name, c.Apart())
+	if e.Origin.Given != "" && e.Origin.Given == e.Recorded.Given {
+		return settings.Errorf("state %q: %q now points to %q, which shares no files with %q, the recorded folder; if that is intended, %s; otherwise %s",
+			s.Place, e.Origin.Given, e.Origin.Name, e.Recorded.Name, moved, c.Apart())
+	}
+	return settings.Errorf("state %q: it has the resources of %s, not those of %s; if they have moved, %s; otherwise %s",
+		s.Place, e.Recorded.Name, e.Origin.Name, moved, c.Apart())
 }
