@@ -194,7 +194,7 @@ func (b *changeBatch) rowOf(it *changes.Item) row {
 		if e := b.encoded[it.Live]; e != nil {
 			return row{exists: true, live: true, newest: it.Newest, size: e.size, place: e.place}
 		}
-		return row{exists: true, live: true, newest: it.Newest, size: int64(b.entry.ResourceSize(it.Live)), place: placeOf(it.Live.URI)}
+		return row{exists: true, live: true, newest: it.Newest, size: int64(b.entry.ResourceSize(it.Live)), place: b.store.places.of(it.Live.URI)}
 	case b.set.ready && it.Newest != 0:
 		return row{exists: true, newest: it.Newest}
 	}

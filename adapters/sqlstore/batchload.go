@@ -31,12 +31,12 @@ type encodedRow struct {
 }
 
 // encode returns the row of the resource that has this key and body.
-func encode(key string, body []byte, builder *entries.Builder) (*encodedRow, error) {
+func (s *Store) encode(key string, body []byte, builder *entries.Builder) (*encodedRow, error) {
 	r, err := codec.Decode(key, body)
 	if err != nil {
 		return nil, err
 	}
-	return &encodedRow{resource: r, size: int64(builder.ResourceSize(r)), place: placeOf(r.URI), body: body}, nil
+	return &encodedRow{resource: r, size: int64(builder.ResourceSize(r)), place: s.places.of(r.URI), body: body}, nil
 }
 
 // A loadedRow is a row of rs_resource.
@@ -138,7 +138,7 @@ const sharers = 100
 // find URIs without a path, such as URNs.
 func (b *changeBatch) loadPlaces(ctx context.Context, uris []string) error {
 	return b.conn.QueryEach(ctx, "SELECT key, newest, size, place, body FROM rs_resource"+b.store.byPlace()+" WHERE set_id = $1 AND place = $2 AND place <> 0 AND body IS NOT NULL LIMIT $3", len(uris),
-		func(i int) []any { return []any{b.set.id, placeOf(uris[i]), sharers} },
+		func(i int) []any { return []any{b.set.id, b.store.places.of(uris[i]), sharers} },
 		func(_ int, r rowdb.Row) error {
 			if key := rowdb.String(r, 0); b.Items[key] == nil {
 				var l loadedRow

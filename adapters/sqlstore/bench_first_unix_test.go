@@ -19,8 +19,7 @@ import (
 //
 //	RESOURCESYNC_BENCH_ROWS=10000000 go test -run '^$' -bench FirstScan -benchtime 1x -timeout 2h ./adapters/sqlstore
 //
-// The resources are in folders of 1,000, or all in one folder, in which their places are in
-// random order. The CPU time is that of this process, without the server of PostgreSQL.
+// The resources are in folders of 1,000, or all in one folder. The CPU time is that of this process, without the server of PostgreSQL.
 func BenchmarkFirstScan(b *testing.B) {
 	benchEngines(b, func(b *testing.B, e engine) {
 		for name, folder := range map[string]int{"folders": 1000, "one folder": rows()} {

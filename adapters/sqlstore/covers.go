@@ -2,12 +2,9 @@ package sqlstore
 
 import (
 	"context"
-	"hash/fnv"
 	"net/url"
-	"strings"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
@@ -18,7 +15,7 @@ const coversTimeout = time.Second
 // the same decoded path and the same query, on any scheme and host. While the database
 // cannot be reached, it returns false.
 func (s *Set) Covers(u *url.URL) bool {
-	place := placeOfURL(u)
+	place := s.store.places.ofURL(u)
 	if place == 0 {
 		return false
 	}
@@ -40,34 +37,4 @@ func (s *Store) byPlace() string {
 		return " INDEXED BY rs_resource_place"
 	}
 	return ""
-}
-
-// placeOf returns the place of the resource at uri, or 0 if uri is not valid.
-func placeOf(uri string) int64 {
-	u, err := url.Parse(uri)
-	if err != nil {
-		return 0
-	}
-	return placeOfURL(u)
-}
-
-// placeOfURL returns a hash of the decoded path and the query of u. It is 0 for a URI
-// without a path, such as a URN, which no request can have.
-//
-// Its first 16 bits are a hash of the folder alone. Scans list folder by folder, so each
-// batch writes a few runs of the index of places instead of nearly all of its pages.
-func placeOfURL(u *url.URL) int64 {
-	path, query := changes.Place(u)
-	if path == "" {
-		return 0
-	}
-	name := strings.LastIndexByte(path, '/') + 1
-	h := fnv.New64a()
-	h.Write([]byte(path[:name]))
-	folder := h.Sum64()
-	h.Write([]byte(path[name:]))
-	h.Write([]byte{0})
-	h.Write([]byte(query))
-	// FNV mixes its last bytes into the low bits first.
-	return int64((folder^folder>>32)<<48 | h.Sum64()<<16>>16 | 1) // never 0
 }

@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -41,22 +40,4 @@ func TestCovers(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestPlaces: the places of a folder are contiguous, and contain no places of other
-// folders.
-func TestPlaces(t *testing.T) {
-	folders := map[int64]string{}
-	for _, folder := range []string{"/", "/a/", "/b/", "/a/b/", "/1/2/", "/1/3/"} {
-		for i := range 100 {
-			place := placeOf(fmt.Sprintf("https://example.org%s%d.txt?a/b", folder, i))
-			if before, ok := folders[place>>48]; ok && before != folder {
-				t.Fatalf("places of %s are among those of %s", folder, before)
-			}
-			folders[place>>48] = folder
-		}
-	}
-	if len(folders) != 6 {
-		t.Errorf("the places are at %d ends instead of 6", len(folders))
-	}
 }

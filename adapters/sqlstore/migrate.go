@@ -33,7 +33,7 @@ func computePlacesIn(ctx context.Context, c rowdb.Conn, table string) error {
 			p := placed{set: row.Int(0), key: row.Append([]byte{}, 1)}
 			// A damaged resource has no place. The next scan replaces it.
 			if r, err := codec.Decode(string(p.key), row.Append(nil, 2)); err == nil {
-				p.place = placeOf(r.URI)
+				p.place = places{}.of(r.URI)
 			}
 			return p
 		}, "SELECT set_id, key, body FROM "+table+" WHERE (set_id, key) > ($1, $2) AND body IS NOT NULL ORDER BY set_id, key LIMIT $3",

@@ -294,7 +294,7 @@ func TestOldPlaces(t *testing.T) {
 			}
 		}
 		withdrawn, err := rowdb.One(t.Context(), store.db, rowdb.Int, "SELECT place FROM rs_withdrawn")
-		if err != nil || withdrawn != placeOf(uri("a", 1)) {
+		if err != nil || withdrawn != (places{}).of(uri("a", 1)) {
 			t.Errorf("the place of a withdrawn resource is %d, %v", withdrawn, err)
 		}
 	})

@@ -176,6 +176,8 @@ func useSets(t *testing.T, store *Store, clock *clock) {
 		must(err)
 	}
 	must(store.db.Update(ctx, func(c rowdb.Conn) error { return computePlaces(ctx, c) }))
+	_, err = readPlaces(ctx, store.db)
+	must(err)
 	_, err = set.ScanRanges(ctx, []resourcesync.Range{{From: article(1).Key, To: article(2).Key}}, unreadable(nil, resourcesync.Range{From: article(3).Key}))
 	must(err)
 	store.maxSeen = 0 // from now on, scans need their temporary table

@@ -170,7 +170,7 @@ func (sc *scanRun) take(ctx context.Context, resources iter.Seq2[resourcesync.Re
 				if !sc.ready || sc.part {
 					// Most resources of a first scan are new, and most of a part have changed.
 					// The flush has more to do than the listing, so this goroutine encodes them.
-					if listed.encoded, err = encode(r.Key, listed.body, &builder); err != nil {
+					if listed.encoded, err = sc.set.store.encode(r.Key, listed.body, &builder); err != nil {
 						return err
 					}
 				}

@@ -71,7 +71,7 @@ func (sc *scanRun) flush(ctx context.Context, found []listedResource) error {
 		}
 		encoded := found[at[i]].encoded
 		if encoded == nil {
-			if encoded, err = encode(key, found[at[i]].body, &builder); err != nil {
+			if encoded, err = sc.set.store.encode(key, found[at[i]].body, &builder); err != nil {
 				return err
 			}
 		}

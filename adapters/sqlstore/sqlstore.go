@@ -118,6 +118,7 @@ type Store struct {
 	idle      idleCheck
 	survival  survival
 	standby   *standby // nil if there is none
+	places    places
 
 	mu      sync.Mutex
 	watched map[int64]*watched // by the id of the set
@@ -129,6 +130,9 @@ func openStore(ctx context.Context, db rowdb.DB, files fs.FS, opts *Options) (*S
 	err := s.configure(opts)
 	if err == nil {
 		err = rowdb.Migrate(ctx, db, files, migrationSteps)
+	}
+	if err == nil {
+		s.places, err = readPlaces(ctx, db)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("sqlstore: %w", errors.Join(err, db.Close()))

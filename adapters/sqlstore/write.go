@@ -178,7 +178,7 @@ func (b *changeBatch) saveWithdrawn(ctx context.Context, keys []string) error {
 		ON CONFLICT (set_id, key) DO UPDATE SET at = excluded.at, size = excluded.size, place = excluded.place, body = excluded.body`, len(begun),
 		func(i int) []any {
 			it := b.Items[begun[i]]
-			return []any{b.set.id, []byte(begun[i]), it.Newest, b.entry.ResourceSize(it.Withdrawn), placeOf(it.Withdrawn.URI), b.bodyOf(it.Withdrawn)}
+			return []any{b.set.id, []byte(begun[i]), it.Newest, b.entry.ResourceSize(it.Withdrawn), b.store.places.of(it.Withdrawn.URI), b.bodyOf(it.Withdrawn)}
 		})
 	if err != nil {
 		return err

@@ -1,0 +1,73 @@
+package sqlstore
+
+import (
+	"context"
+	"hash/fnv"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/resourcesync-go/resourcesync/internal/changes"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// places computes the places of a state. A place is a hash of the decoded path and the query of
+// a URI. It is 0 for a URI that is not valid or has no path, such as a URN: no request can have it.
+//
+// Scans list folder by folder, so the first 16 bits are a hash of the folder: each batch writes a
+// few runs of the index of places instead of nearly all of its pages. In folders, similar names
+// are listed one after the other. If similar is true, the next 16 bits are a hash of what such names share.
+// Older programs do not know these places. So they are used only in a state that had no sets
+// when it learned them.
+type places struct{ similar bool }
+
+// similarPlaces is the script from which programs know the places of similar names.
+const similarPlaces = 23
+
+// readPlaces returns the places of a state.
+func readPlaces(ctx context.Context, q rowdb.Querier) (places, error) {
+	n, err := rowdb.One(ctx, q, rowdb.Int, "SELECT count(*) FROM rs_migration WHERE number = $1", similarPlaces)
+	return places{similar: n > 0}, err
+}
+
+// of returns the place of the resource at uri.
+func (p places) of(uri string) int64 {
+	u, err := url.Parse(uri)
+	if err != nil {
+		return 0
+	}
+	return p.ofURL(u)
+}
+
+// ofURL returns the place of the resource at u.
+func (p places) ofURL(u *url.URL) int64 {
+	name, query := changes.Place(u)
+	if name == "" {
+		return 0
+	}
+	slash := strings.LastIndexByte(name, '/') + 1
+	folder, name := name[:slash], name[slash:]
+	// FNV mixes its last bytes into the low bits first.
+	first, last := (hash(folder)^hash(folder)>>32)<<48, hash(folder, name, "\x00", query)<<16>>16
+	if p.similar {
+		shared := stem(strings.TrimSuffix(name, path.Ext(name)) + query)
+		last = hash(name[:min(len(name), 2)])<<56>>16 | hash(shared)<<56>>24 | last<<32>>32
+	}
+	return int64(first | last | 1) // never 0
+}
+
+// stem returns the part of a name that it shares with up to a thousand others if the names
+// are numbered: the part before the last three digits of its last number.
+func stem(name string) string {
+	end := strings.LastIndexAny(name, "0123456789") + 1
+	begin := len(strings.TrimRight(name[:end], "0123456789"))
+	return name[:max(begin, end-3)]
+}
+
+func hash(parts ...string) uint64 {
+	h := fnv.New64a()
+	for _, part := range parts {
+		_, _ = h.Write([]byte(part))
+	}
+	return h.Sum64()
+}
