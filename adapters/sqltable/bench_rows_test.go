@@ -155,7 +155,7 @@ func (s *sized) create() {
 // disk returns the bytes that the table takes on disk; for SQLite, the bytes of the
 // whole file.
 func (s *sized) disk() (n int64) {
-	sql := "SELECT sum(pg_total_relation_size(relid))::bigint FROM pg_partition_tree('" + s.table + "')"
+	sql := "SELECT coalesce(sum(pg_total_relation_size(relid))::bigint, pg_total_relation_size('" + s.table + "')) FROM pg_partition_tree('" + s.table + "')"
 	if s.d.lite != nil {
 		sql = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
 	}
