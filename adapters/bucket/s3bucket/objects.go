@@ -10,7 +10,9 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"net"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -174,6 +176,9 @@ func translate(err error) error {
 	if !ok {
 		return err
 	}
+	if response.HTTPStatusCode() == 0 {
+		return &answerError{"S3 did not answer: " + unanswered(err), err}
+	}
 	code, message := http.StatusText(response.HTTPStatusCode()), ""
 	api, ok := errors.AsType[smithy.APIError](err)
 	if ok {
@@ -195,6 +200,19 @@ func translate(err error) error {
 		return fmt.Errorf("%w (%w)", errors.ErrUnsupported, err)
 	}
 	return err
+}
+
+// unanswered says why a request has no response, without the port of this computer, which differs each time.
+func unanswered(err error) string {
+	if failed, ok := errors.AsType[*net.OpError](err); ok {
+		same := *failed
+		same.Source = nil
+		return same.Error()
+	}
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return failed.Err.Error()
+	}
+	return err.Error()
 }
 
 func quoted(etag string) *string { return aws.String(`"` + etag + `"`) }

@@ -1,10 +1,12 @@
 package s3bucket_test
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -158,6 +160,31 @@ func TestAnswers(t *testing.T) {
 		_, err := b.Put(t.Context(), "a", strings.NewReader(""), 0, objectstore.Header{}, objectstore.Condition{})
 		if err == nil || err.Error() != "S3 answered 404 NoSuchBucket: The bucket does not exist" || errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("put: %v", err)
+		}
+	}
+}
+
+// TestNoAnswer: the error of a request without an answer says why there is none, with the same text each time.
+func TestNoAnswer(t *testing.T) {
+	for what, test := range map[string]struct {
+		handle func(net.Conn)
+		want   string
+	}{
+		"end":   {func(c net.Conn) { c.Close() }, "S3 did not answer: EOF"},
+		"reset": {func(c net.Conn) { c = c.(*tls.Conn).NetConn(); c.(*net.TCPConn).SetLinger(0); c.Close() }, "S3 did not answer: read tcp "},
+	} {
+		b := objectsAt(t, func(w http.ResponseWriter, r *http.Request) {
+			c, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			test.handle(c)
+		})
+		_, first := b.Head(t.Context(), "a")
+		_, second := b.Head(t.Context(), "a")
+		if first == nil || second == nil || first.Error() != second.Error() || !strings.HasPrefix(first.Error(), test.want) {
+			t.Errorf("%s: %v, and then %v", what, first, second)
 		}
 	}
 }
