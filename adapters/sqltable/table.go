@@ -178,7 +178,7 @@ func describe(ctx context.Context, db engine.DB, t *Table) (*relation, error) {
 	}
 	rel := newRelation(db, t)
 	rel.template, rel.request = tmpl, tmpl.request()
-	if err := db.Find(ctx, &rel.Relation); err != nil {
+	if err := rel.find(ctx, db); err != nil {
 		return nil, err
 	}
 	for i := range rel.Columns {
@@ -201,7 +201,8 @@ func describe(ctx context.Context, db engine.DB, t *Table) (*relation, error) {
 	return rel, nil
 }
 
-// A FieldError means that the column that a field of [Table] names cannot be used.
+// A FieldError means that the column that a field of [Table] names cannot be used, or that there
+// is no table of its Name.
 type FieldError struct {
 	Field string // such as "Key" or "LastModified"
 	Err   error
@@ -212,6 +213,15 @@ func (e *FieldError) Error() string { return e.Field + ": " + e.Err.Error() }
 
 // Unwrap returns e.Err.
 func (e *FieldError) Unwrap() error { return e.Err }
+
+// find finds the table. If there is none, the error is a *FieldError.
+func (rel *relation) find(ctx context.Context, db engine.DB) error {
+	err := db.Find(ctx, &rel.Relation)
+	if _, ok := errors.AsType[*engine.TableError](err); ok {
+		return &FieldError{"Name", err}
+	}
+	return err
+}
 
 // column returns the column of this name, which the given field of Table has named. It
 // must be of one of kinds, if there are any. An error is a *FieldError.

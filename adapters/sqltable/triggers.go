@@ -192,7 +192,7 @@ func (tr *Triggers) Found(ctx context.Context, t Table, set string) (bool, error
 		return false, nil
 	}
 	rel := newRelation(tr.db, &t)
-	err := tr.db.Find(ctx, &rel.Relation)
+	err := rel.find(ctx, tr.db)
 	var templates map[string]string
 	if err == nil {
 		templates, err = journalledURIs(ctx, tr.db, rel)
@@ -238,7 +238,7 @@ func (tr *Triggers) find(ctx context.Context, t Table) (*relation, error) {
 	if strings.ContainsRune(t.Schema+t.Name, 0) {
 		return nil, fmt.Errorf("%q cannot be a name", t.Schema+t.Name)
 	}
-	if err := tr.db.Find(ctx, &rel.Relation); err != nil {
+	if err := rel.find(ctx, tr.db); err != nil {
 		return nil, err
 	}
 	if !rel.IsTable {

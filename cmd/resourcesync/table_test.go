@@ -205,7 +205,7 @@ func TestTableRefusals(t *testing.T) {
 		"no URI":         {[]string{"--db", path, "--table", "posts", "--key", "id"}, "no --uri given"},
 		"dumps":          {full("--dumps"), "no content"},
 		"missing file":   {full("--db", path+".none"), "there is no such file"},
-		"missing table":  {full("--table", "none"), "no such table"},
+		"missing table":  {full("--table", "none"), `--table "none": there is no such table or view`},
 		"missing column": {full("--lastmod", "at"), `--lastmod "at": there is no column "at"`},
 		"loose key":      {full("--key", "slug"), "create a view in which one column joins them"},
 		"no server":      {full("--db", "mysql://me:secret@127.0.0.1:1/db"), "connection refused"},

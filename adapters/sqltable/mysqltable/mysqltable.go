@@ -149,7 +149,7 @@ func (db *database) Find(ctx context.Context, rel *engine.Relation) error {
 		err := db.db.QueryRowContext(ctx, "SELECT TABLE_TYPE FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?", rel.Schema, rel.Name).Scan(&kind)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
-			return fmt.Errorf("there is no such table or view in database %q", rel.Schema)
+			return &engine.TableError{Where: fmt.Sprintf("in database %q", rel.Schema)}
 		case err != nil:
 			return err
 		}

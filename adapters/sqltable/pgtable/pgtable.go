@@ -136,9 +136,9 @@ func (db *database) Find(ctx context.Context, rel *engine.Relation) error {
 			WHERE c.oid = pg_catalog.to_regclass($1) AND c.relkind IN ('r', 'p', 'm', 'v', 'f')`, name).Scan(&schema, &relkind)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows) && rel.Schema == "":
-			return errors.New("there is no such table or view in the search path of the connection: name its Schema")
+			return &engine.TableError{Where: "in the search path of the connection: name its schema, too"}
 		case errors.Is(err, pgx.ErrNoRows):
-			return errors.New("there is no such table or view")
+			return &engine.TableError{}
 		case err != nil:
 			return err
 		}

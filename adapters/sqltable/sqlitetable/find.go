@@ -34,7 +34,7 @@ func (db *database) Find(ctx context.Context, rel *engine.Relation) error {
 			return nil
 		}, rel.Name, rel.Schema)
 		if err == nil && rel.Qualified == "" {
-			err = errors.New("there is no such table or view")
+			err = &engine.TableError{}
 		}
 		if err != nil {
 			return err

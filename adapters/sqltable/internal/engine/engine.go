@@ -46,7 +46,8 @@ type DB interface {
 	Quote(name string) string
 
 	// Find looks up the table, view or query that rel names, and sets its Schema,
-	// From, Qualified, IsTable, Columns and Key.NUL.
+	// From, Qualified, IsTable, Columns and Key.NUL. It returns a [*TableError] if there is no
+	// such table.
 	Find(ctx context.Context, rel *Relation) error
 
 	// CheckUnique returns a [*KeyError] if keys of rel may be NULL or occur twice.
@@ -279,6 +280,14 @@ func Fill(text string, values map[string]string) string {
 		pairs = append(pairs, "{"+name+"}", value)
 	}
 	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+// A TableError means that there is no table or view of a name.
+type TableError struct{ Where string } // such as "in database x", or ""
+
+// Error implements error.
+func (e *TableError) Error() string {
+	return strings.TrimSuffix("there is no such table or view "+e.Where, " ")
 }
 
 // A KeyError means that a column cannot be a key.

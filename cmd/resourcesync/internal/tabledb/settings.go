@@ -114,12 +114,12 @@ func splitTable(s string) (schema, table string, err error) {
 	return "", lines[0][0], nil
 }
 
-// fieldSettings are the settings of the fields of a [sqltable.Table] that name columns.
+// fieldSettings are the settings of the fields of a [sqltable.Table] that name the table and its columns.
 var fieldSettings = map[string]string{
-	"Key": "key", "URI": "uri", "LastModified": "lastmod", "Length": "length", "Type": "type", "Hashes": "hash-column", "Deleted": "deleted",
+	"Name": "table", "Key": "key", "URI": "uri", "LastModified": "lastmod", "Length": "length", "Type": "type", "Hashes": "hash-column", "Deleted": "deleted",
 }
 
-// Refuse returns an error about a table. It names the setting of a wrong column.
+// Refuse returns an error about a table. It names the setting of a wrong table or column.
 func Refuse(command string, err error) error {
 	if wrong, ok := errors.AsType[*sqltable.FieldError](err); ok {
 		return settings.Fault(fieldSettings[wrong.Field], "%w", wrong.Err)
