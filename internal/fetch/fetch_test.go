@@ -352,7 +352,7 @@ func TestRobotsFailing(t *testing.T) {
 	defer s.Close()
 	c := New(Options{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	c.wait.First = time.Millisecond
-	if _, err := c.Get(t.Context(), s.URL, nil); err == nil || !strings.Contains(err.Error(), "robots.txt") {
+	if _, err := c.Get(t.Context(), s.URL, nil); err == nil || !strings.Contains(err.Error(), "robots.txt cannot be read, so nothing of the host may be requested (RFC 9309): ") {
 		t.Errorf("503: %v", err)
 	}
 	status.Store(http.StatusNotFound)

@@ -213,8 +213,11 @@ func (h *hosts) allowed(ctx context.Context, to *host, u *url.URL) error {
 	defer to.robotsMu.Unlock()
 	if to.robots == nil || time.Since(to.robotsAt) > robotsAge {
 		group, err := h.readRobots(ctx, to, u)
-		if err != nil {
+		switch {
+		case errors.Is(err, ErrInternal): // which is so for each request to the host
 			return fmt.Errorf("robots.txt: %w", err)
+		case err != nil:
+			return fmt.Errorf("robots.txt cannot be read, so nothing of the host may be requested (RFC 9309): %w", err)
 		}
 		to.robots, to.robotsAt = group, time.Now()
 		if delay := min(group.CrawlDelay, maxCrawlDelay); delay > 0 {
