@@ -13,6 +13,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/fetch"
 	"github.com/resourcesync-go/resourcesync/internal/retry"
+	"github.com/resourcesync-go/resourcesync/internal/webclient"
 )
 
 const (
@@ -53,7 +54,7 @@ func (r *Repository) get(ctx context.Context, uri string, begin func() each) (*r
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case failures == attempts || !isBroken(err):
-			return nil, fmt.Errorf("oaipmh: %w", err)
+			return nil, fmt.Errorf("oaipmh: %w", webclient.Explain(err, "the repository "+r.given, "start it, or correct its address"))
 		}
 		r.log.Debug("response broken; requesting it again", "url", uri, "error", err)
 		if err := background.Sleep(ctx, wait.Wait(failures, 0)); err != nil {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -94,10 +95,12 @@ func (c *client) do(ctx context.Context, method string, u *url.URL, header http.
 	}
 	watchdog := time.AfterFunc(idleTimeout, cancel)
 	res, err := c.transport.RoundTrip(r)
-	watchdog.Stop()
+	if !watchdog.Stop() && err != nil {
+		err = fmt.Errorf("sent nothing for %v: %w", idleTimeout, os.ErrDeadlineExceeded)
+	}
 	if err != nil {
 		cancel()
-		return nil, err
+		return nil, webclient.Explain(err, "the website "+c.upstream.Redacted(), "start it, or correct its address (upstream)")
 	}
 	res.Body = webclient.NewBody(res.Body, idleTimeout, cancel, cancel)
 	c.pause.Record(res, maxRetryAfter)

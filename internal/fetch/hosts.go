@@ -193,16 +193,12 @@ func (to *host) count(cause error) {
 	}
 }
 
-// isDown returns an error that wraps ErrDown if the host is down, or nil. It also wraps an
-// [InternalError], which an operator can remedy.
+// isDown returns an error that wraps ErrDown and the cause if the host is down, or nil.
 func (to *host) isDown() error {
 	to.mu.Lock()
 	defer to.mu.Unlock()
 	if time.Now().Before(to.down) {
-		if internal, ok := errors.AsType[*InternalError](to.cause); ok {
-			return fmt.Errorf("%w: %w", ErrDown, internal)
-		}
-		return fmt.Errorf("%w, at last with: %v", ErrDown, to.cause)
+		return fmt.Errorf("%w, at last with: %w", ErrDown, to.cause)
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/destination"
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/timetext"
+	"github.com/resourcesync-go/resourcesync/internal/webclient"
 )
 
 // Run copies a Source into a folder or a bucket, or compares them.
@@ -190,10 +191,7 @@ func (c *Config) noAnswer(err error) error {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return fmt.Errorf("the certificate of the Source cannot be trusted, and the copy stays as before; ask the operator of the Source to renew it, or add the certificate of its authority to those that this system trusts%s: %w", again, err)
 	}
-	_, dial := errors.AsType[*net.OpError](err)
-	_, name := errors.AsType[*net.DNSError](err)
-	timeout, ok := errors.AsType[net.Error](err)
-	if dial || name || ok && timeout.Timeout() {
+	if webclient.NoAnswer(err) != "" {
 		return fmt.Errorf("the Source does not answer, and the copy stays as before; check the URL and the network%s: %w", again, err)
 	}
 	return err
