@@ -60,6 +60,7 @@ func TestFaultsHelp(t *testing.T) {
 		{file: "base-url: http://a/\nretain: 1h\npublish: s3://a\n" + folder, want: "publish \"s3://a\": needs a --publish-lists (1h0m0s) shorter than --retain"},
 		{args: []string{"serve", ".", "--read-from", "postgres://standby/a"}, want: `--read-from "postgres://standby/a": needs a --state in PostgreSQL`},
 		{args: []string{"serve", ".", "--state", "postgres://db/a", "--read-from", "standby"}, want: `--read-from "standby": give a database of PostgreSQL`},
+		{file: "base-url: http://a/\npublish-gzip: true\npublish: gs://a\n" + folder, want: `site.yaml:3: publish "gs://a": excludes --publish-gzip`},
 		{file: "publish-lists: 10ms\n" + folder, want: `site.yaml:1: publish-lists "10ms": give a second or more`},
 		{file: "tls-cert: a\n" + folder, want: `site.yaml:1: tls-cert "a": give --tls-key as well`},
 	} {

@@ -89,14 +89,17 @@ func TestPublishExample(t *testing.T) {
 	}
 }
 
-// TestPublishTogether: sets in one bucket are published together, however their URLs are written.
+// TestPublishTogether: sets in one bucket are published together, however their URLs are written,
+// and compressed if asked for.
 func TestPublishTogether(t *testing.T) {
-	to := inBucket(t, newBucket(t).URL)
+	b := newBucket(t)
+	to := inBucket(t, b.URL)
 	file := filepath.Join(t.TempDir(), "site.yaml")
 	write(t, file, fmt.Sprintf(`
 listen: 127.0.0.1:0
 base-url: http://127.0.0.1/
 status: 127.0.0.1:0
+publish-gzip: true
 state: %s
 sets:
 - {kind: folder, name: maps, folder: %s, path: /maps/, publish: %q}
@@ -107,6 +110,12 @@ sets:
 		_, now := s.toldOperators()
 		return len(now.Published) == 1 && len(now.Published[0].Sets) == 2 && now.Published[0].Documents > 0 && now.Healthy
 	})
+	res, err := (&http.Transport{DisableCompression: true}).RoundTrip(httptest.NewRequest("GET", strings.ReplaceAll(b.Public, "{key}", "site/.well-known/resourcesync"), nil))
+	must(t, err)
+	res.Body.Close()
+	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Encoding") != "gzip" {
+		t.Errorf("%s, %v", res.Status, res.Header)
+	}
 }
 
 // filled returns a folder with a file.

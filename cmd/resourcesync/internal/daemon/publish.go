@@ -76,7 +76,7 @@ func (p *publication) openPlace(ctx context.Context, members []*Member) (*place,
 	if err != nil {
 		return nil, errors.Join(settings.Errorf("%w", err), done())
 	}
-	pl.publication = static.NewPublication(store, src, &static.PublicationOptions{Options: static.Options{Logger: log}, ListEvery: p.site.ListEvery})
+	pl.publication = static.NewPublication(store, src, &static.PublicationOptions{Options: static.Options{Gzip: p.site.PublishGzip, Logger: log}, ListEvery: p.site.ListEvery})
 	return pl, nil
 }
 

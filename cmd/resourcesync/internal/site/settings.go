@@ -71,6 +71,9 @@ func (s *Config) Declare(c *settings.Catalog) {
 		settings.Setting{Name: "publish-lists", Value: settings.Span(&s.ListEvery), Default: "1h", Group: settings.Lists,
 			Text: `How often Resource Lists in a bucket (--publish) are brought up to date, at most, such as 10m or
 				1h. Change Lists there have a change within seconds.`},
+		settings.Setting{Name: "publish-gzip", Value: settings.Bool(&s.PublishGzip), Group: settings.Lists,
+			Text: `Store documents in a bucket (--publish) compressed, with the header Content-Encoding. Leave it out
+				if a CDN in front of the bucket compresses them.`},
 		settings.Setting{Name: "package-size", Value: settings.Size(&s.pkgSize), Default: "16MiB", Group: settings.Dumps,
 			Text: `The maximum content of one package, such as 500MB or 4GiB. A larger file has its own package. The
 				transfer of a package is aborted if a file in it changes, so choose a small size if files change

@@ -44,6 +44,7 @@ type Config struct {
 	DescribedBy       string        // of a description of the Source
 	Pages             bool          // HTML pages of documents
 	ListEvery         time.Duration // between two versions of a Resource List in a bucket, at least
+	PublishGzip       bool          // store documents in buckets compressed
 	Push              Push
 	Status            string // the address to answer operators at; empty for none
 	Harvesters        bool   // operators see who harvests
@@ -158,6 +159,7 @@ func (c *Config) checkPublish(s *origin.Common) error {
 	if s.Publish != "" {
 		f.If(c.BaseURL == "", "publish", "needs --base-url: the public URL of the bucket, or of the CDN in front of it")
 		f.If(c.ListEvery >= c.Retain, "publish", "needs a --publish-lists (%s) shorter than --retain (%s), because the Change List must reach back to the Resource List", settings.SpanText(c.ListEvery), settings.SpanText(c.Retain))
+		f.If(c.PublishGzip && s.PublishAt != nil && s.PublishAt.Decompresses(), "publish", "excludes --publish-gzip, because Google Cloud Storage decompresses such objects for some clients")
 	}
 	return f.Err()
 }
