@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/timetext"
@@ -58,15 +60,15 @@ func (s *Set) scanError() error {
 func (k Kept) Err(question, confirm string) error {
 	var held, unreadable error
 	if k.Unreadable > 0 {
-		unreadable = fmt.Errorf("%w: %d resources stay listed as they were; the log names each place and its error", ErrUnreadable, k.Unreadable)
+		unreadable = fmt.Errorf("%w: %s resources stay listed as they were; the log names each place and its error", ErrUnreadable, humanize.Comma(k.Unreadable))
 	}
 	switch {
 	case k.Held == 0:
 	case k.Confirmed:
-		held = fmt.Errorf("%w: the next scan publishes the confirmed deletions of %d resources", ErrHeld, k.Held)
+		held = fmt.Errorf("%w: the next scan publishes the confirmed deletions of %s resources", ErrHeld, humanize.Comma(k.Held))
 	default:
-		held = fmt.Errorf(`%w: %d resources have been missing since %s, and are not published as deleted. %s They are published as deleted %s, or at once after %q`,
-			ErrHeld, k.Held, timetext.Of(k.Since), question, k.Release(), confirm)
+		held = fmt.Errorf(`%w: %s resources have been missing since %s, and are not published as deleted. %s They are published as deleted %s, or at once after %q`,
+			ErrHeld, humanize.Comma(k.Held), timetext.Of(k.Since), question, k.Release(), confirm)
 	}
 	return errors.Join(held, unreadable)
 }

@@ -164,6 +164,15 @@ func TestUnreadable(t *testing.T) {
 	})
 }
 
+// TestKeptNumbers: errors have the numbers of pages.
+func TestKeptNumbers(t *testing.T) {
+	for _, kept := range []scan.Kept{{Held: 1842}, {Held: 1842, Confirmed: true}, {Unreadable: 1842}} {
+		if text := kept.Err("Question?", "command").Error(); !strings.Contains(text, " 1,842 resources ") && !strings.HasSuffix(text, " 1,842 resources") {
+			t.Error(text)
+		}
+	}
+}
+
 // A sick folder is in trouble between scans.
 type sick struct {
 	*folder

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/background"
 )
@@ -77,9 +79,9 @@ type StrangerError struct {
 }
 
 func (e *StrangerError) Error() string {
-	what := fmt.Sprintf("%d pages", e.Refused)
+	what := humanize.Comma(e.Refused) + " pages"
 	if e.Sample {
-		what = fmt.Sprintf("%d of a sample of %d pages", e.Refused, e.Of)
+		what = fmt.Sprintf("%s of a sample of %s pages", humanize.Comma(e.Refused), humanize.Comma(e.Of))
 	}
 	return fmt.Sprintf("the website refuses a visitor with the header %s what it answers this program: %s", e.Stranger.String(), what)
 }

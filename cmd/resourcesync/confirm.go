@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
@@ -64,7 +66,7 @@ func confirmDeletions(ctx context.Context, args []string, stdout, _ io.Writer) e
 		fmt.Fprintln(stdout, "Confirmed: the pages are shown again, except those that the website refuses strangers. These leave the lists, and their deletions are published.")
 	}
 	if published > 0 {
-		fmt.Fprintf(stdout, "Confirmed: the deletions of %d rows are published.\n", published)
+		fmt.Fprintf(stdout, "Confirmed: the deletions of %s rows are published.\n", humanize.Comma(published))
 	}
 	if held == 0 {
 		if published == 0 && !shown {
@@ -72,7 +74,7 @@ func confirmDeletions(ctx context.Context, args []string, stdout, _ io.Writer) e
 		}
 		return nil
 	}
-	fmt.Fprintf(stdout, "Confirmed: the next scan publishes the deletions of %d resources.\n", held)
+	fmt.Fprintf(stdout, "Confirmed: the next scan publishes the deletions of %s resources.\n", humanize.Comma(held))
 	return nil
 }
 

@@ -51,6 +51,8 @@ type daemon struct {
 	certificate *server.Certificate
 	statusURL   string // "" if there is none
 
+	refused atomic.Pointer[error] // why the last reload was refused; nil if it was not
+
 	now  atomic.Pointer[publication]
 	swap sync.RWMutex // held while now changes
 }

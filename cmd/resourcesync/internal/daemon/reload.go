@@ -9,11 +9,13 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/site"
+	"github.com/resourcesync-go/resourcesync/internal/timetext"
 )
 
 // same returns the member that has this configuration, or nil. p may be nil.
@@ -62,6 +64,7 @@ func (p *daemon) runPublications(ctx context.Context, reloads <-chan os.Signal, 
 		next, err := p.prepare(ctx, before, load)
 		if err != nil {
 			if ctx.Err() == nil {
+				p.refused.Store(new(fmt.Errorf("the configuration was not reloaded at %s; the previous one stays in effect: %w", timetext.Of(time.Now()), err)))
 				p.log.Error("configuration not reloaded; the previous one stays in effect", "error", err)
 			}
 			continue
@@ -77,6 +80,7 @@ func (p *daemon) runPublications(ctx context.Context, reloads <-chan os.Signal, 
 				}
 			}
 		}
+		p.refused.Store(nil)
 		p.swap.Lock()
 		p.now.Store(next)
 		p.swap.Unlock()

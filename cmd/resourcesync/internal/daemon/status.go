@@ -60,6 +60,9 @@ func (p *publication) status(ctx context.Context) status.Status {
 	for _, pl := range p.places {
 		s.Published = append(s.Published, pl.status())
 	}
+	if refused := p.refused.Load(); refused != nil {
+		trouble = append(trouble, *refused)
+	}
 	if p.sockets != nil {
 		s.WebSockets = new(p.sockets.Clients())
 	}
