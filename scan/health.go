@@ -41,7 +41,7 @@ func (s *Set) Health(ctx context.Context) error {
 	}
 	kept, err := s.stored.Kept(ctx)
 	if err == nil {
-		err = kept.Err(s.options.Question, s.options.Confirm)
+		err = errors.Join(kept.heldErr(s.options.Question, s.options.Confirm), kept.unreadableErr(s.unreadable.Load()))
 	}
 	return errors.Join(append(all, err)...)
 }
@@ -58,19 +58,19 @@ func (s *Set) scanError() error {
 // missing resources, or nil. question is what an operator finds out before, and confirm says how
 // deletions are confirmed, as in [Options].
 func (k Kept) Err(question, confirm string) error {
-	var held, unreadable error
-	if k.Unreadable > 0 {
-		unreadable = fmt.Errorf("%w: %s resources stay listed as they were; the log names each place and its error", ErrUnreadable, humanize.Comma(k.Unreadable))
-	}
+	return errors.Join(k.heldErr(question, confirm), k.unreadableErr(nil))
+}
+
+// heldErr returns an error that wraps [ErrHeld] if deletions are held, or nil.
+func (k Kept) heldErr(question, confirm string) error {
 	switch {
 	case k.Held == 0:
+		return nil
 	case k.Confirmed:
-		held = fmt.Errorf("%w: the next scan publishes the confirmed deletions of %s resources", ErrHeld, humanize.Comma(k.Held))
-	default:
-		held = fmt.Errorf(`%w: %s resources have been missing since %s, and are not published as deleted. %s They are published as deleted %s, or at once after %q`,
-			ErrHeld, humanize.Comma(k.Held), timetext.Of(k.Since), question, k.Release(), confirm)
+		return fmt.Errorf("%w: the next scan publishes the confirmed deletions of %s resources", ErrHeld, humanize.Comma(k.Held))
 	}
-	return errors.Join(held, unreadable)
+	return fmt.Errorf(`%w: %s resources have been missing since %s, and are not published as deleted. %s They are published as deleted %s, or at once after %q`,
+		ErrHeld, humanize.Comma(k.Held), timetext.Of(k.Since), question, k.Release(), confirm)
 }
 
 // Release states when held deletions are published without a confirmation.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/timetext"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
@@ -142,13 +143,15 @@ func TestUnreadable(t *testing.T) {
 	f.set(nil, twenty()...)
 	inBubble(t, &f, &f, func(t *testing.T, r *run) {
 		f.mu.Lock()
-		f.files, f.unreadable = f.files[:18], []resourcesync.Range{{From: "18"}}
+		f.files, f.unreadable = f.files[:18], []resourcesync.Range{{From: "/", To: "0"}, {From: "18"}}
 		f.mu.Unlock()
 		pass(time.Minute)
-		if err := r.Health(t.Context()); !errors.Is(err, scan.ErrUnreadable) || !strings.Contains(err.Error(), "2 resources") || r.into.Len() != 20 {
-			t.Errorf("Health: %v, %d files", err, r.into.Len())
-		}
+		since := timetext.Of(time.Now())
 		pass(time.Minute)
+		want := "2 resources stay listed as they were, at least since " + since + "; the log names each place and its error, such as no access to 18"
+		if err := r.Health(t.Context()); !errors.Is(err, scan.ErrUnreadable) || !strings.Contains(err.Error(), want) || r.into.Len() != 20 {
+			t.Errorf("Health: %v, %d files, expected %s", err, r.into.Len(), want)
+		}
 		f.mu.Lock()
 		f.unreadable = nil
 		f.mu.Unlock()
@@ -157,7 +160,7 @@ func TestUnreadable(t *testing.T) {
 			t.Errorf("Health: %v, %d files", err, r.into.Len())
 		}
 		lines := r.log.lines()
-		want := `"resources that cannot be read stay listed as they were" resources=`
+		want = `"resources that cannot be read stay listed as they were" resources=`
 		if len(lines) != 3 || lines[0] != want+"2" || lines[1] != want+"0" || !strings.Contains(lines[2], "deleted=2") {
 			t.Errorf("logged\n%s", &r.log)
 		}

@@ -3,6 +3,7 @@ package scan_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"iter"
 	"log/slog"
 	"slices"
@@ -40,7 +41,7 @@ func (f *folder) Resources(context.Context) listing {
 		f.mu.Unlock()
 		time.Sleep(f.takes)
 		for _, keys := range unreadable {
-			if !yield(resourcesync.Resource{}, &resourcesync.UnreadableError{Keys: keys, Err: err}) {
+			if !yield(resourcesync.Resource{}, &resourcesync.UnreadableError{Keys: keys, Err: errors.New("no access to " + keys.From)}) {
 				return
 			}
 		}

@@ -70,11 +70,13 @@ type Set struct {
 	identity *Identity // to be recorded; nil if it is not
 
 	running    atomic.Bool
-	woken      chan struct{} // asks for a complete scan
-	turn       sync.Mutex    // of complete scans in this process
-	complete   atomic.Bool   // a complete scan of this process has ended without an error
-	filling    atomic.Bool   // a Fill runs
-	counted    counted       // the listing of an Origin that is not a Progresser
+	woken      chan struct{}              // asks for a complete scan
+	turn       sync.Mutex                 // of complete scans in this process
+	complete   atomic.Bool                // a complete scan of this process has ended without an error
+	filling    atomic.Bool                // a Fill runs
+	counted    counted                    // the listing of an Origin that is not a Progresser
+	parts      parts                      // of the scan that has the turn
+	unreadable atomic.Pointer[unreadable] // since the last complete scan; nil if it could read all
 	last       atomic.Pointer[Result]
 	unrecorded atomic.Pointer[error] // why the identity is not recorded
 }
@@ -241,7 +243,7 @@ func (s *Set) fill(ctx context.Context) (result resourcesync.ScanResult, err err
 		result, err = f.Fill(ctx)
 		s.filling.Store(false)
 	} else {
-		result, err = s.stored.Scan(ctx, s.counted.count(s.origin.Resources(ctx)))
+		result, err = s.stored.Scan(ctx, s.parts.collect(s.counted.count(s.origin.Resources(ctx))))
 	}
 	result.Deleted += excluded
 	if err != nil {
@@ -249,6 +251,7 @@ func (s *Set) fill(ctx context.Context) (result resourcesync.ScanResult, err err
 	}
 	s.complete.Store(true)
 	s.logKept(ctx, result)
+	s.noteUnreadable(ctx, result)
 	if before {
 		s.logChanges(result)
 	}

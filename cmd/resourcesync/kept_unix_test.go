@@ -74,7 +74,7 @@ func TestD10_UnreadableFolder(t *testing.T) {
 		return now.Scan.Unreadable == 99
 	})
 	code, now := p.toldOperators()
-	if code != 503 || now.Scan.Skipped != 2 || !strings.Contains(strings.Join(now.Problems, " "), "parts of the set cannot be read: 99 resources stay listed") {
+	if code != 503 || now.Scan.Skipped != 2 || !strings.Contains(strings.Join(now.Problems, " "), "parts of the set cannot be read: 99 resources stay listed as they were, at least since ") || !strings.Contains(now.Problems[0], `such as dir: "sub": `) {
 		t.Errorf("%d %+v %v", code, now.Scan, now.Problems)
 	}
 	if res, body := p.get("resourcesync/healthz"); res.StatusCode != 503 || !strings.Contains(body, "parts of the set cannot be read\n") {
