@@ -41,7 +41,7 @@ func (w *World) judgeAudit(a *destination.AuditReport) {
 			continue
 		}
 		name, _, _ := strings.Cut(text, " ")
-		if damaged := w.has(a.Damaged.URIs, at); !damaged && !w.has(a.Extra.URIs, name) {
+		if damaged := w.has(a.Damaged.URIs, at); !damaged && !w.has(a.Extra.URIs, name) && !w.isServed(text) {
 			unseen++
 			w.event("the audit does not name %s, which the Source does not have", name)
 		}

@@ -41,6 +41,44 @@ func (w *World) judgeStale(c *comparison, v *version, text string) {
 	}
 }
 
+// isServed reports whether text, the content of a resource that no current set has, was to be expected in a copy.
+//
+// A current set has deleted the resource, and the Source serves it nevertheless: a set that has vanished has it. If the
+// order and the times of the changes in the current set contradict each other, a clock that was set back before this set
+// created the resource again would lead to the same documents. So the resource is asked, and the answer is that it exists.
+// No Destination can know better. An entry with the hash of an earlier version proves nothing, because a Source can
+// serve a change before it lists it.
+func (w *World) isServed(text string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	name, _, _ := strings.Cut(text, " ")
+	r := w.truth[name]
+	if r == nil || w.isListed(r) || text != string(r.content()) || !w.listsChanges() || w.Changes == "bare" {
+		return false
+	}
+	for set := range w.sets() {
+		if w.place(set, len(w.log)) >= 0 && w.contradicts(name, set) {
+			return true
+		}
+	}
+	return false
+}
+
+// contradicts reports whether the order and the times of the changes of a resource in a set contradict each other: its
+// last change is not listed as the last one, or has an earlier time than another one. The caller holds the lock.
+func (w *World) contradicts(name string, set int) bool {
+	var last, newest time.Time
+	changes := 0
+	for _, e := range w.log {
+		if e.name == name && e.set == set {
+			last = e.at.Truncate(w.tick())
+			newest = latest(newest, last)
+			changes++
+		}
+	}
+	return last.Before(newest) || w.Order != "" && changes > 1
+}
+
 // hasChange reports whether a foreign Source has a Change List with the change that made a version:
 // it may not keep the list. The caller holds the lock.
 func (w *World) hasChange(v *version) bool {
