@@ -107,3 +107,21 @@ func TestAuditSymlink(t *testing.T) {
 		t.Error("read through a symbolic link")
 	}
 }
+
+// TestAuditUnlisted: the Resource List has lost a resource, and no Change List deletes it.
+func TestAuditUnlisted(t *testing.T) {
+	s, url := newScript(t, fullSource)
+	m := openMirror(t, url, t.TempDir(), &destination.Options{MaxDelete: 1})
+	m.sync(t)
+	s.set(map[string]string{"/rl.xml": openURLSet + `<rs:ln rel="up" href="BASE/cl.xml"/><rs:md capability="resourcelist" at="2013-01-08T09:00:00Z"/>
+		<url><loc>/a</loc><lastmod>2013-01-02T13:00:00Z</lastmod><rs:md hash="md5:0CC175B9C0F1B6A831C399E269772661" length="1"/></url></urlset>`})
+	if a, err := m.Audit(t.Context()); err != nil || a.Extra.Count != 1 || a.Same != 1 {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if r := m.sync(t); r.Deleted != 1 {
+		t.Errorf("the next Sync: %+v", r)
+	}
+	if a, err := m.Audit(t.Context()); err != nil || !a.InSync() {
+		t.Errorf("in the end: %+v, %v", a, err)
+	}
+}

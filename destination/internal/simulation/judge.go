@@ -170,7 +170,7 @@ func (w *World) files() map[string]string {
 
 // A comparison is the result of comparing the copy with the Source.
 type comparison struct {
-	stale, blocked, unverifiable, undetectable int
+	stale, blocked, served, unverifiable, undetectable int
 }
 
 // compare compares the copy with the Source after a run with the exit status 0, or in the end.
@@ -206,7 +206,7 @@ func (w *World) compare() (c comparison) {
 			continue
 		}
 		if w.isServed(text) {
-			c.undetectable++
+			c.served++
 			continue
 		}
 		w.fail("extra", "the copy has the file %s (%.20q), which the Source does not have", name, text)

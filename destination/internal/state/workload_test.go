@@ -272,6 +272,8 @@ func workload(t *testing.T, s *State) {
 	_, err = s.remove(staged("extra", "set", resourcesync.Deleted, now), &Member{URI: source + "extra"})
 	must(err)
 	must(s.ClearStaged())
+	_, err = audit.judge(now, nil, nil, &Member{URI: source + "unlisted", Resource: Resource{Set: "set"}})
+	must(err)
 
 	// the ends
 	must(s.Done([]int64{pending.seq}))
