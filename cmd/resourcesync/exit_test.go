@@ -39,7 +39,7 @@ func TestExitStatuses(t *testing.T) {
 		{"no such folder", []string{"serve", filepath.Join(folder, "none")}, 2, "there is no folder"},
 		{"bad URL", []string{"serve", folder, "--described-by", "http://example.org/%zz"}, 2, "--described-by"},
 		{"database in a file", configure("kind: table, db: '" + server + "', table: posts, key: id, uri: 'https://example.org/{id}'"), 1, "set papers: "},
-		{"no table", configure("kind: table, db: " + cms + ", table: none, key: id, uri: 'https://example.org/{id}'"), 2, "set papers: "},
+		{"no table", configure("kind: table, db: " + cms + ", table: none, key: id, uri: 'https://example.org/{id}'"), 2, `site.yaml:4: table "none"`},
 		{"no folder in a file", configure("kind: folder, folder: " + filepath.Join(folder, "none")), 2, `site.yaml:4: folder "`},
 		{"nothing to check", []string{"check", "http://127.0.0.1:1/", "--allow-addresses", "127.0.0.0/8"}, 2, "refused"},
 		{"no status", []string{"status", "127.0.0.1:1"}, 1, "refused"},
