@@ -185,15 +185,21 @@ func (s *scanRun) report(ctx context.Context, f findings) error {
 // folder, the scan fails.
 func (s *scanRun) unreadable(ctx context.Context, key string, keys resourcesync.Range, err error) {
 	s.notices.unreadable(keys)
-	if errors.Is(err, fs.ErrPermission) {
-		err = fmt.Errorf("%w; let this user read it", err)
-	}
 	if key == "" {
 		s.failed(key, err)
 		return
 	}
+	err = withRemedy(err)
 	s.skip(key, err)
 	s.report(ctx, findings{unreadable: &resourcesync.UnreadableError{Keys: keys, Err: fmt.Errorf("dir: %q: %w", key, err)}})
+}
+
+// withRemedy returns err with what to do, if somebody must do something.
+func withRemedy(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w; let this user read it", err)
+	}
+	return err
 }
 
 // skip records that a file or folder is not listed. The scan remains complete.
@@ -206,12 +212,17 @@ func (s *scanRun) skip(key string, err error) {
 
 // failed records that the scan is incomplete.
 func (s *scanRun) failed(key string, err error) {
+	err = withRemedy(err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failures++; s.fails.News(key, err.Error()) {
 		s.log.Error("dir: incomplete scan", "key", key, "error", err)
 	}
-	if s.first == nil {
+	switch {
+	case s.first != nil:
+	case key == "":
+		s.first = err
+	default:
 		s.first = fmt.Errorf("%q: %w", key, err)
 	}
 }
@@ -220,8 +231,11 @@ func (s *scanRun) failed(key string, err error) {
 func (s *scanRun) incomplete() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failures == 0 {
+	switch s.failures {
+	case 0:
 		return nil
+	case 1:
+		return fmt.Errorf("dir: incomplete scan of %s: %w", s.path, s.first)
 	}
 	return fmt.Errorf("dir: incomplete scan of %s: %d failures, first: %w", s.path, s.failures, s.first)
 }

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -280,6 +281,13 @@ func TestD10_Permissions(t *testing.T) {
 	if w := serve(d, http.MethodGet, uri, nil); w.Code != http.StatusNotFound {
 		t.Errorf("the unreadable file has status %d", w.Code)
 	}
+
+	// Without permission to read the whole folder, the scan fails.
+	must(t, os.Chmod(here, 0o100))
+	if _, err := list(t, d); err == nil || !strings.HasSuffix(err.Error(), "permission denied; let this user read it") {
+		t.Errorf("the error of the folder is %v", err)
+	}
+	must(t, os.Chmod(here, 0o700))
 
 	// A folder that cannot be listed or entered does not affect other files, and its
 	// files are not taken for deleted.

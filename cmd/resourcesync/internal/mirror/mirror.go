@@ -188,8 +188,8 @@ func (c *Config) noAnswer(err error) error {
 	if c.follow || c.every > 0 {
 		again = "; the next run tries again"
 	}
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return fmt.Errorf("the certificate of the Source cannot be trusted, and the copy stays as before; ask the operator of the Source to renew it, or add the certificate of its authority to those that this system trusts%s: %w", again, err)
+	if refused, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return fmt.Errorf("the certificate of the Source cannot be trusted, and the copy stays as before (%w); ask the operator of the Source to renew it, or add the certificate of its authority to those that this system trusts%s", refused, again)
 	}
 	if webclient.NoAnswer(err) != "" {
 		return fmt.Errorf("the Source does not answer, and the copy stays as before; check the URL and the network%s: %w", again, err)
