@@ -90,7 +90,7 @@ func (a *Audit) judge(at time.Time, p *Pending, w *Staged, m *Member) (Compariso
 		case p == nil && (m == nil || later):
 			return Later, nil
 		case p == nil: // no document deletes it, so the next Sync compares all resources of its set
-			return Extra, a.s.exec("UPDATE sets SET complete = 0 WHERE uri = ?", m.Set)
+			return Extra, a.s.exec("UPDATE sets SET complete = 0 WHERE uri = ? AND complete <> 0", m.Set)
 		case m != nil && m.match(&p.Change) != differs:
 			if m.isAsked(&p.Change) {
 				return Undecided, nil
