@@ -194,7 +194,7 @@ func (s *scanRun) unreadable(ctx context.Context, key string, keys resourcesync.
 	s.report(ctx, findings{unreadable: &resourcesync.UnreadableError{Keys: keys, Err: fmt.Errorf("dir: %q: %w", key, err)}})
 }
 
-// withRemedy returns err with what to do, if somebody must do something.
+// withRemedy adds the remedy to an error about permissions.
 func withRemedy(err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%w; let this user read it", err)

@@ -16,9 +16,9 @@ import (
 //
 // Scans list folder by folder, so the first 16 bits are a hash of the folder: each batch writes a
 // few runs of the index of places instead of nearly all of its pages. In folders, similar names
-// are listed one after the other. If similar is true, the next 16 bits are a hash of what such names share.
-// Older programs do not know these places. So they are used only in a state that had no sets
-// when it learned them.
+// are listed one after the other. If similar is true, the next 16 bits are a hash of the parts that
+// such names share. Older programs do not know these places, so only a state that had no sets when
+// script 23 ran has them.
 type places struct{ similar bool }
 
 // similarPlaces is the script from which programs know the places of similar names.

@@ -201,8 +201,8 @@ func describe(ctx context.Context, db engine.DB, t *Table) (*relation, error) {
 	return rel, nil
 }
 
-// A FieldError means that the column that a field of [Table] names cannot be used, or that there
-// is no table of its Name.
+// A FieldError means that the column that a field of [Table] names cannot be used, or that no
+// table has its Name.
 type FieldError struct {
 	Field string // such as "Key" or "LastModified"
 	Err   error

@@ -104,7 +104,7 @@ func deviations(got, want map[string]string) string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(got)) {
 		if _, exists := want[name]; !exists {
-			lines = append(lines, name+" is there")
+			lines = append(lines, name+" is extra")
 		}
 	}
 	if len(lines) > 10 {

@@ -13,7 +13,7 @@ import (
 type clusterMirror struct {
 	*service
 	copy  string
-	flags []string // those of each run
+	flags []string // of each run
 	way   string   // matches a line of its log, or of the log of nginx, that shows how it got resources
 }
 

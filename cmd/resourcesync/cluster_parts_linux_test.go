@@ -102,7 +102,7 @@ type peer struct {
 	*service
 	address, status string
 	program         string
-	previous        bool // the program is that of the previous release
+	previous        bool // the program is the previous release
 }
 
 // startPeers starts three processes that share the state.
@@ -151,8 +151,8 @@ rescan: 1h
 	return b.String()
 }
 
-// startFront starts nginx. It sends requests to the processes in turn, and those of the mirror that is named
-// bucket to the bucket, whose immutable documents it caches.
+// startFront starts nginx. It sends requests to the processes in turn. The mirror named bucket reads the documents
+// from the bucket instead, through a cache.
 func (c *cluster) startFront() {
 	t := c.t
 	pages := httptest.NewServer(website(c.db))

@@ -65,7 +65,7 @@ func newServer(t testing.TB) *Server {
 	return s
 }
 
-// Attributes returns those of the processes of the server, for a program that must not run as root either.
+// Attributes returns the attributes of the server's processes, for a program that must not run as root either.
 func (s *Server) Attributes() *syscall.SysProcAttr { return s.as }
 
 func (s *Server) data() string { return filepath.Join(s.folder, "data") }

@@ -282,7 +282,7 @@ func Fill(text string, values map[string]string) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// A TableError means that there is no table or view of a name.
+// A TableError means that no table or view has the given name.
 type TableError struct{ Where string } // such as "in database x", or ""
 
 // Error implements error.
