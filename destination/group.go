@@ -72,12 +72,12 @@ func (g *group) finish(ctx context.Context, t *task) error {
 	if local, ok := errors.AsType[*fs.PathError](t.err); ok {
 		return fmt.Errorf("keeping the download of %s: %w", t.Change.Resource.URI, local) // a full disk, not a bad resource
 	}
-	if t.Doubt != state.DoubtNone && fetch.IsGone(t.err) {
+	if t.isAbsent() {
 		isConfirmed := !t.Gone.IsZero() && time.Since(t.Gone) >= goneAfter
 		if t.Gone.IsZero() {
 			t.Gone = time.Now()
 		}
-		if isConfirmed || t.Doubt == state.DoubtDeletion { // the answer to the question
+		if isConfirmed || t.Doubt == state.DoubtDeletion && fetch.IsGone(t.err) { // the answer to the question
 			t.Change.Type, t.again = resourcesync.Deleted, !isConfirmed
 			if isConfirmed && t.Doubt == state.DoubtVersion {
 				t.again, t.later = true, time.Now().Add(time.Since(t.Gone)/2)
@@ -104,6 +104,19 @@ func (g *group) finish(ctx context.Context, t *task) error {
 	g.meter.Pending--
 	g.meter.update()
 	return nil
+}
+
+// isAbsent reports whether the answer to a question is that the resource is gone: 404 or 410, or another version than the
+// one that was listed before or after the deletion. No document has that version, so another set or nobody has it, or the
+// next documents show it.
+func (t *task) isAbsent() bool {
+	return t.Doubt != state.DoubtNone && fetch.IsGone(t.err) || t.Doubt == state.DoubtDeletion && isOther(t.err)
+}
+
+// isOther reports whether an error means that content is not the version of its entry.
+func isOther(err error) bool {
+	_, ok := errors.AsType[*fetch.MismatchError](err)
+	return ok
 }
 
 // confirms reports whether t has requested the content that the copy has, because its entry cannot
@@ -252,13 +265,11 @@ func (g *group) record(f *finished) (settled bool, err error) {
 	case ok && failed.Status == http.StatusServiceUnavailable && !failed.Until.IsZero():
 		return false, g.state.Delayed(f.Seq, f.failure, failed.Until)
 	case f.failure != nil:
-		_, differs := errors.AsType[*fetch.MismatchError](f.failure)
 		_, blocked := errors.AsType[*ForeignError](f.failure)
 		switch {
-		case f.Doubt == state.DoubtNone:
-		case differs:
+		case f.Doubt == state.DoubtVersion && isOther(f.failure):
 			err = g.state.Reask(f.Seq)
-		case blocked:
+		case f.Doubt != state.DoubtNone && blocked:
 			err = g.state.Answered(f.Seq)
 		}
 		return false, errors.Join(err, g.state.Failed(f.Seq, f.failure, f.Gone))
