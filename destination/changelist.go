@@ -143,11 +143,16 @@ func (l *listReader) entry(e *rsxml.Entry) error {
 // stale reports whether a cache has sent a document from before the last reading, or a clock was set back.
 func (l *listReader) stale() bool { return l.known != nil && l.reading.Date.Before(l.known.Date) }
 
-// isNew reports whether an entry at a time up to the cursor, in a document that is read for the first time, was in no
-// document of the set when these were read last. A clock was set back, or it is listed late. The readings of older entries
-// can be forgotten.
+// isNew reports whether an entry without a time, or at a time up to the cursor, in a document that is read for the first
+// time, was in no document of the set when these were read last. A clock was set back, it is listed late, or the document
+// is a new one. The readings of entries from before since can be forgotten: it is the time of the entry, or the from of
+// its document.
 func (l *listReader) isNew(t time.Time, print uint64) (_ bool, err error) {
-	if l.audit || l.before.IsZero() || t.IsZero() || t.After(l.st.Cursor) || t.Before(l.st.Cursor.Add(-2*state.MaxMargin)) {
+	since := t
+	if t.IsZero() {
+		since = l.from
+	}
+	if l.audit || l.before.IsZero() || since.IsZero() || t.After(l.st.Cursor) || since.Before(l.st.Cursor.Add(-2*state.MaxMargin)) {
 		return false, nil
 	}
 	if l.listed == nil {
