@@ -14,25 +14,35 @@ const (
 	hubPath        = "hub"
 )
 
-// note sends the notification of an entry of the log.
+// note sends the notification of an entry of the log. That of a change of the Source Description is sent on the channels of
+// all sets (Framework Notification, section 2).
 func (h *hub) note(e *entry) {
 	f := &foreign{h.World}
 	h.mu.Lock()
-	place := h.place(e.set, len(h.log))
-	base := fmt.Sprintf("%sset%d/", Site, place)
-	var body string
-	topic := base + changesTopic
-	if e.name != "" {
-		body = f.changeNotice(base, e)
-	} else {
-		topic = base + frameworkTopic
-		body = f.frameworkNotice(base, e)
+	var notices [][2]string // topics and bodies
+	for set := range h.sets() {
+		place := h.place(set, len(h.log))
+		if place < 0 || set != e.set && !e.isOfDescription() {
+			continue
+		}
+		base := fmt.Sprintf("%sset%d/", Site, place)
+		topic, body := frameworkTopic, ""
+		if e.name != "" {
+			topic, body = changesTopic, f.changeNotice(base, e)
+		} else {
+			body = f.frameworkNotice(base, e)
+		}
+		notices = append(notices, [2]string{h.present(base + topic), h.present(body)})
 	}
-	topic, body = h.present(topic), h.present(body)
 	h.mu.Unlock()
-	if place >= 0 {
-		h.send(topic, body)
+	for _, n := range notices {
+		h.send(n[0], n[1])
 	}
+}
+
+// isOfDescription reports whether an event changes the Source Description.
+func (e *entry) isOfDescription() bool {
+	return e.verb == "appear" || e.verb == "vanish" || e.verb == "move"
 }
 
 // changeNotice returns the Change Notification of a change. It continues the previous
@@ -53,10 +63,10 @@ func (f *foreign) changeNotice(base string, e *entry) string {
 // frameworkNotice returns the Framework Notification of an event that changes documents.
 func (f *foreign) frameworkNotice(base string, e *entry) string {
 	document, capability := base+"resourcelist.xml", "resourcelist"
-	switch e.verb {
-	case "close":
+	switch {
+	case e.verb == "close":
 		document, capability = base+"changelist.xml", "changelist"
-	case "appear", "move":
+	case e.isOfDescription():
 		document, capability = Site+".well-known/resourcesync", "description"
 	}
 	return fmt.Sprintf(head+`%s<rs:md capability="framework-notification"/>
