@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/destination"
 )
 
 // rest stops the changes and the faults, and judges.
@@ -31,6 +33,11 @@ func (w *World) rest() {
 	}
 	report, status := w.sync()
 	w.pause()
+	if until := comesBack(report); !until.IsZero() { // the run before has not read the Source Description, because its host paused
+		time.Sleep(time.Until(until))
+		report, status = w.sync()
+		w.pause()
+	}
 	if report.Held > 0 {
 		w.end()
 		w.Guard = false
@@ -75,6 +82,14 @@ func (w *World) rest() {
 	default:
 		w.verdict.Outcome = Equal
 	}
+}
+
+// comesBack returns the time until which a set may come back that the Source no longer names, as a run says, or zero.
+func comesBack(r *destination.Report) (until time.Time) {
+	for _, g := range r.Gone {
+		until = latest(until, g.After)
+	}
+	return until
 }
 
 // unverifiable returns the number of resources of which a run that compares Resource Lists must find that neither
