@@ -38,7 +38,7 @@ var rooms = map[string][]string{
 		"upstream.go", "upstreamsettings.go", "content.go", "set.go", "about.go", "browsed.go", "exclude.go",
 	},
 	"rshttp": {
-		"transfer.go", "counters.go", "memento.go", "mount.go", "page.go", "push.go",
+		"package.go", "counters.go", "memento.go", "mount.go", "page.go", "push.go",
 		"run.go", "serve.go", "deadline.go", "errors.go", "source.go", "set.go",
 		"options.go", "observe.go", "response.go",
 	},
