@@ -20,7 +20,7 @@ import (
 // should be read: a file uses what later ones declare.
 var rooms = map[string][]string{
 	"cmd/resourcesync": {
-		"manual.go", "main.go", "commands.go", "query.go", "check.go", "triggers.go", "mirror.go", "version.go",
+		"manual.go", "main.go", "commands.go", "status.go", "check.go", "triggers.go", "mirror.go", "version.go",
 		"checkconfig.go", "confirm.go", "build.go", "run.go", "buildsettings.go", "serve.go",
 	},
 	"cmd/resourcesync/internal/mirror": {
