@@ -9,6 +9,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/site"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/triggers"
 )
 
 // A command is a possible first argument. Its help begins with help/NAME.txt,
@@ -54,7 +55,7 @@ func commands() []command {
 		{"status", showStatus, of(new(queryConfig).declare), completion.Values{}},
 		{"mirror", mirrorSource, of(new(mirror.Config).Declare), completion.Folders},
 		{"check", checkSource, of(new(checkConfig).declare), completion.Files},
-		{"triggers", triggers, of(new(triggersConfig).declare), completion.Values{}},
+		{"triggers", journalTable, of(new(triggers.Config).Declare), completion.Values{}},
 		{"completion", printCompletion, nil, completion.Values{Words: completion.Shells()}},
 		{"man", printManual, nil, completion.Values{}},
 		{"version", version, nil, completion.Values{}},

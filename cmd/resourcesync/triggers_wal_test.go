@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -46,20 +44,5 @@ func TestTriggersGiveWAL(t *testing.T) {
 		if status, _, stderr := runTriggersCommand(t, append(args, flag)...); status != 0 || stderr != "" {
 			t.Errorf("%s again: status %d, %q", flag, status, stderr)
 		}
-	}
-}
-
-// TestGiveWALInVain: the wait for a lock that is never released is bounded.
-func TestGiveWALInVain(t *testing.T) {
-	path, end := writing(t)
-	defer end()
-	err := giveWAL(t.Context(), path, 3*walPoll, io.Discard)
-	if err == nil || !strings.Contains(err.Error(), "other programs have locked") {
-		t.Error(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := giveWAL(ctx, path, time.Hour, io.Discard); err != context.Canceled {
-		t.Error(err)
 	}
 }
