@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/build"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/mirror"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
@@ -50,7 +51,7 @@ func commands() []command {
 	return append(all, []command{
 		{"run", runSets, ofRun, completion.Files},
 		{"check-config", checkConfigFile, ofRun, completion.Files},
-		{"build", build, func() *settings.Catalog { _, c := newBuild(); return c }, completion.Folders},
+		{"build", buildDocuments, func() *settings.Catalog { _, c := build.New(); return c }, completion.Folders},
 		{"confirm-deletions", confirmDeletions, of(declareConfirm), completion.Folders},
 		{"status", showStatus, of(new(queryConfig).declare), completion.Values{}},
 		{"mirror", mirrorSource, of(new(mirror.Config).Declare), completion.Folders},

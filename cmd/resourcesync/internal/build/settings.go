@@ -1,4 +1,4 @@
-package main
+package build
 
 import (
 	"cmp"
@@ -14,8 +14,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/paths"
 )
 
-// A buildConfig is the command line of build.
-type buildConfig struct {
+// A Config is the command line of build.
+type Config struct {
 	site   *site.Config
 	folder *origin.Folder
 
@@ -33,8 +33,9 @@ var sharedWithServe = []string{
 	"package-every", "package-size", "page-size", "prefix", "retain", "set-described-by", "sitemap", "state", "state-file", "versions", "window",
 }
 
-func newBuild() (*buildConfig, *settings.Catalog) {
-	b := &buildConfig{folder: &origin.Folder{Common: origin.Common{Kind: "folder"}}}
+// New returns the settings of build, and their catalog.
+func New() (*Config, *settings.Catalog) {
+	b := &Config{folder: &origin.Folder{Common: origin.Common{Kind: "folder"}}}
 	b.site = site.New(b.folder)
 	c := new(settings.Catalog)
 	c.Take(b.site.Catalog, "folder")
@@ -75,30 +76,26 @@ func newBuild() (*buildConfig, *settings.Catalog) {
 	return b, c
 }
 
-// parseBuild reads the arguments of build. The error is settings.ErrHelp for --help.
-func parseBuild(args []string) (*buildConfig, error) {
-	b, c := newBuild()
-	if err := parseAlone("build", c, args); err != nil {
-		return nil, err
-	}
+// Check parses --out, and returns an error for settings that do not go together.
+func (c *Config) Check() error {
 	var f settings.Faults
-	f.If(b.folder.Keep > 0 && !b.folder.Dumps, "keep-versions", "is for Change Dumps; give --dumps as well")
-	f.If(b.grace < 0, "grace", "give a time such as 24h, or 0")
-	f.If(b.dumpEvery < 0, "dumps-every", "give a time such as 24h, or 0")
-	if bucketurl.Is(b.out) {
-		at, err := bucketurl.Parse(b.out)
+	f.If(c.folder.Keep > 0 && !c.folder.Dumps, "keep-versions", "is for Change Dumps; give --dumps as well")
+	f.If(c.grace < 0, "grace", "give a time such as 24h, or 0")
+	f.If(c.dumpEvery < 0, "dumps-every", "give a time such as 24h, or 0")
+	if bucketurl.Is(c.out) {
+		at, err := bucketurl.Parse(c.out)
 		if err != nil {
 			f.Add(settings.Errorf("--out: %w", err)) // without the value, which may have a password
 		}
-		b.bucket = at
-		f.If(b.gzip && at != nil && at.Decompresses(), "gzip", "is not for gs://, because Google Cloud Storage decompresses such objects for some clients; leave it out")
+		c.bucket = at
+		f.If(c.gzip && at != nil && at.Decompresses(), "gzip", "is not for gs://, because Google Cloud Storage decompresses such objects for some clients; leave it out")
 	}
-	f.Add(b.site.Check())
-	return b, c.Locate(f.Err())
+	f.Add(c.site.Check())
+	return f.Err()
 }
 
-// Verify checks the folders.
-func (c *buildConfig) Verify() error {
+// verify checks the folders.
+func (c *Config) verify() error {
 	if err := c.site.Verify(); err != nil {
 		return err
 	}
