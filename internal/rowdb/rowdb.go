@@ -106,6 +106,9 @@ type DB interface {
 	// that must do no harm.
 	TryLock(ctx context.Context, n int32, f func(ctx context.Context) error) (bool, error)
 
+	// TryLockNamed is TryLock with the lock that has a name, of any length.
+	TryLockNamed(ctx context.Context, name string, f func(ctx context.Context) error) (bool, error)
+
 	// Listen calls wake whenever any process may have committed a change, until ctx is
 	// done or listening fails. In PostgreSQL these are changes of tables with a trigger
 	// that notifies, and calls of Notify; in SQLite, all changes. It also fails within seconds

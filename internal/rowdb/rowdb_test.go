@@ -342,6 +342,38 @@ func TestTryLock(t *testing.T) {
 	})
 }
 
+// TestTryLockNamed checks that a lock with a name excludes the same name alone.
+func TestTryLockNamed(t *testing.T) {
+	each(t, func(t *testing.T, open func() rowdb.DB) {
+		db, other := open(), open()
+		try := func(name string, during func(context.Context) error) bool {
+			t.Helper()
+			got, err := other.TryLockNamed(t.Context(), name, during)
+			if err != nil {
+				t.Error(err)
+			}
+			return got
+		}
+		nothing := func(context.Context) error { return nil }
+		const name = "s3://site/it's/ at http://127.0.0.1"
+		got, err := db.TryLockNamed(t.Context(), name, func(context.Context) error {
+			if try(name, nothing) {
+				t.Error("a lock was taken twice")
+			}
+			if !try(name+"/", nothing) {
+				t.Error("another lock is taken too")
+			}
+			return nil
+		})
+		if !got || err != nil {
+			t.Errorf("%t, %v", got, err)
+		}
+		if !try(name, nothing) {
+			t.Error("the lock was not given back")
+		}
+	})
+}
+
 func TestListen(t *testing.T) {
 	each(t, func(t *testing.T, open func() rowdb.DB) {
 		db, other := open(), open()

@@ -3,6 +3,7 @@ package pgdb
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -172,6 +173,11 @@ func damaged(err error) error {
 // TryLock implements [rowdb.DB].
 func (db *database) TryLock(ctx context.Context, n int32, f func(context.Context) error) (bool, error) {
 	return db.tryLock(ctx, fmt.Sprintf("%d, %d", db.class, n), f)
+}
+
+// TryLockNamed implements [rowdb.DB].
+func (db *database) TryLockNamed(ctx context.Context, name string, f func(context.Context) error) (bool, error) {
+	return db.tryLock(ctx, fmt.Sprintf("hashtextextended(%s || '%x', 0)", channel, sha256.Sum256([]byte(name))), f)
 }
 
 // Poll implements [rowdb.Poller].

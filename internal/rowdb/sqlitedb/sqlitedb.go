@@ -3,6 +3,7 @@ package sqlitedb
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"runtime"
@@ -161,7 +162,15 @@ func checkpoint(conn *sqlite.Conn) {
 // file. SQLite takes file locks on every system, and the system frees them when the
 // process dies.
 func (db *database) TryLock(ctx context.Context, n int32, f func(context.Context) error) (bool, error) {
-	path := fmt.Sprintf("%s-lock%d", db.path, n)
+	return tryLock(ctx, fmt.Sprintf("%s-lock%d", db.path, n), f)
+}
+
+// TryLockNamed implements [rowdb.DB].
+func (db *database) TryLockNamed(ctx context.Context, name string, f func(context.Context) error) (bool, error) {
+	return tryLock(ctx, fmt.Sprintf("%s-lock-%.16x", db.path, sha256.Sum256([]byte(name))), f)
+}
+
+func tryLock(ctx context.Context, path string, f func(context.Context) error) (bool, error) {
 	if err := MakePrivate(path); err != nil {
 		return false, fmt.Errorf("rowdb: lock %s: %w", path, err)
 	}
