@@ -1,6 +1,7 @@
 package objectstore
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -41,32 +42,52 @@ const (
 )
 
 // Lock implements [static.Store]. The lease is the object with the name. After a process was
-// killed, Lock waits until its lease is void.
-func (s *Store) Lock(ctx context.Context, name string) error {
+// killed, Lock waits until its lease is void. Where the bucket ignores conditions, Lock takes
+// Options.TryLock before the lease.
+func (s *Store) Lock(ctx context.Context, name string) (err error) {
 	s.conditional, s.folders = true, make(map[string]*folder)
-	l := &lease{store: s, name: name, token: rand.Text(), stop: make(chan struct{}), done: make(chan struct{})}
-	err := l.take(ctx)
-	if err != nil {
-		return err
-	}
-	if s.conditional {
-		if s.conditional, err = l.probe(ctx); err != nil {
-			return errors.Join(err, l.giveBack(context.WithoutCancel(ctx)))
+	if s.lacks && s.options.TryLock != nil {
+		if s.held, err = s.options.TryLock.hold(ctx); err != nil {
+			return err
 		}
 	}
-	if !s.conditional && s.options.NeedConditions {
-		return errors.Join(ErrNoConditions, l.giveBack(context.WithoutCancel(ctx)))
+	l := &lease{store: s, name: name, token: rand.Text(), stop: make(chan struct{}), done: make(chan struct{})}
+	if err = l.take(ctx); err == nil && s.conditional {
+		if s.conditional, err = l.probe(ctx); err != nil {
+			err = errors.Join(err, l.giveBack(context.WithoutCancel(ctx)))
+		}
 	}
-	if !s.conditional {
-		s.options.Logger.Warn("the store ignores conditions of writes; make sure that no two processes write to it at the same time")
+	if err != nil {
+		s.unhold()
+		return err
+	}
+	lacked := s.lacks
+	if s.lacks = !s.conditional; s.lacks && !lacked {
+		s.warn()
+		if s.options.TryLock != nil { // begin again, with the lock before the lease
+			if err := l.giveBack(context.WithoutCancel(ctx)); err != nil {
+				return err
+			}
+			return s.Lock(ctx, name)
+		}
 	}
 	s.lease = l
 	go l.keep(context.WithoutCancel(ctx))
 	return nil
 }
 
+// warn says what keeps writers apart in a bucket that ignores conditions, and which ones it does not.
+func (s *Store) warn() {
+	if s.options.TryLock == nil {
+		s.options.Logger.Warn("the bucket ignores the conditions of writes; make sure that no two processes write to it at the same time")
+		return
+	}
+	s.options.Logger.Warn("the bucket ignores the conditions of writes, so the lock is in the state: it keeps processes apart that use this state; make sure that no process with another state, and no other program, writes to the same place")
+}
+
 // Unlock implements [static.Store].
 func (s *Store) Unlock(ctx context.Context) error {
+	defer s.unhold()
 	l := s.lease
 	close(l.stop)
 	<-l.done
@@ -74,6 +95,17 @@ func (s *Store) Unlock(ctx context.Context) error {
 		return nil // all writes had the lease; another may have it now
 	}
 	return l.giveBack(ctx)
+}
+
+// unhold gives back Options.TryLock, if it is held.
+func (s *Store) unhold() {
+	s.held.giveBack()
+	s.held = nil
+}
+
+// check returns an error if the lease or the lock has ended.
+func (s *Store) check() error {
+	return cmp.Or(s.lease.check(), s.held.check())
 }
 
 // giveBack deletes the object of the lease. It may take as long as the lease is valid. Not all stores

@@ -218,7 +218,7 @@ func TestConditions(t *testing.T) {
 				m.conditions = conditions
 				s, log := storeIn(t, m)
 				must(t, s.Lock(t.Context(), leaseName))
-				if warned := strings.Contains(log.String(), "ignores conditions"); warned != (conditions != "") {
+				if warned := strings.Contains(log.String(), "ignores the conditions"); warned != (conditions != "") {
 					t.Errorf("log: %s", log)
 				}
 				was, err := s.Write(t.Context(), "a", content("one"), static.Stamp{})

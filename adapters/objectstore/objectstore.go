@@ -20,7 +20,8 @@
 // a condition, stops with an error.
 //
 // Some stores ignore conditions, which [Store.Lock] finds out and logs. There, a Store looks at an
-// object just before it writes; two writers at the same time are then the caller's to prevent.
+// object just before it writes, and has the lock [Options].TryLock in addition to the lease. This
+// keeps the processes apart that share the lock. Other writers are the caller's to prevent.
 package objectstore
 
 import (
@@ -51,25 +52,23 @@ type Options struct {
 	// after its own time. If zero, 30 seconds is used.
 	Lease time.Duration
 
-	// NeedConditions makes [Store.Lock] fail with ErrNoConditions if the bucket ignores the
-	// conditions of writes. Otherwise it logs a warning.
-	NeedConditions bool
+	// TryLock is the lock of a bucket that ignores the conditions of writes. If nil, such a bucket
+	// has a lease only, which two processes can both get that begin at the same moment.
+	TryLock TryLock
 
 	// Logger receives warnings. If nil, slog.Default() is used.
 	Logger *slog.Logger
 }
-
-// ErrNoConditions means that a bucket ignores the conditions of writes, so that two processes could
-// overwrite each other's objects.
-var ErrNoConditions = errors.New("the bucket ignores the conditions of writes")
 
 // A Store is a [static.Store] in a bucket.
 type Store struct {
 	client  Client
 	options Options
 
-	conditional bool // the store obeys conditions
-	waits       bool // for the lease of another process, which was logged
+	conditional bool       // the store obeys conditions
+	lacks       bool       // it did not when the lease was last taken
+	waits       bool       // for the lease of another process, which was logged
+	held        *stateLock // Options.TryLock, or nil
 	lease       *lease
 	folders     map[string]*folder
 }
@@ -198,13 +197,15 @@ func (s *Store) Write(ctx context.Context, name string, c static.Content, was st
 		return static.Stamp{}, wrap(name, err)
 	}
 	defer body.close()
-	if err := s.lease.check(); err != nil {
+	if err := s.check(); err != nil {
 		return static.Stamp{}, err
 	}
+	ctx, end := s.held.during(ctx)
+	defer end()
 	condition := Condition{IfMatch: was.ETag, IfNone: was == static.Stamp{}}
 	etag, err := s.put(ctx, name, body, Header{c.Type, c.Encoding, c.CacheControl, body.digest}, condition)
 	if err != nil {
-		return static.Stamp{}, err
+		return static.Stamp{}, cmp.Or(s.held.check(), err)
 	}
 	now := static.Stamp{Size: body.size, ETag: etag}
 	s.note(name, now)
@@ -252,9 +253,11 @@ func (s *Store) put(ctx context.Context, name string, body *spooled, h Header, c
 
 // Remove implements [static.Store]. It leaves objects that other programs have stored.
 func (s *Store) Remove(ctx context.Context, name string) (removed bool, err error) {
-	if err := s.lease.check(); err != nil {
+	if err := s.check(); err != nil {
 		return false, err
 	}
+	ctx, end := s.held.during(ctx)
+	defer end()
 	o, err := s.client.Head(ctx, s.key(name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -266,7 +269,7 @@ func (s *Store) Remove(ctx context.Context, name string) (removed bool, err erro
 		err = s.client.Delete(ctx, s.key(name), o.ETag)
 	}
 	if err != nil {
-		return false, wrap(name, err)
+		return false, cmp.Or(s.held.check(), wrap(name, err))
 	}
 	dir, base := path.Split(name)
 	delete(s.folder(dir).listed, base)

@@ -92,19 +92,6 @@ func TestPublication(t *testing.T) {
 	})
 }
 
-// TestNeedConditions: a Store that needs conditions refuses a bucket without them, and leaves nothing.
-func TestNeedConditions(t *testing.T) {
-	for _, is := range []string{"ignored", "rejected"} {
-		m := newFaulty()
-		m.conditions = is
-		s, err := objectstore.New(m, &objectstore.Options{NeedConditions: true})
-		must(t, err)
-		if err := s.Lock(t.Context(), leaseName); !errors.Is(err, objectstore.ErrNoConditions) || m.text(leaseName) != "" {
-			t.Errorf("%s: error %v, the lease is %q", is, err, m.text(leaseName))
-		}
-	}
-}
-
 func eventually(t *testing.T, is func() bool) {
 	t.Helper()
 	for range 1000 {

@@ -23,7 +23,12 @@ import (
 // environment.
 func newBucket(t *testing.T) *s3test.Bucket {
 	t.Helper()
-	b := s3test.New(t)
+	return public(t, s3test.New(t))
+}
+
+// public lets everybody read a bucket, and puts its credentials in the environment.
+func public(t *testing.T, b *s3test.Bucket) *s3test.Bucket {
+	t.Helper()
 	b.Publish(t, "*")
 	for _, variable := range b.Environ() {
 		name, value, _ := strings.Cut(variable, "=")

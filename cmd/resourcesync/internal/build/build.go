@@ -106,7 +106,7 @@ func (c *Config) write(ctx context.Context, m *daemon.Member, src *static.Source
 		return static.Report{}, settings.Errorf("%w", err)
 	}
 	defer done()
-	store, err := objectstore.New(client, &objectstore.Options{Prefix: c.bucket.Prefix, Logger: m.Log})
+	store, err := objectstore.New(client, &objectstore.Options{Prefix: c.bucket.Prefix, TryLock: m.State.LockOf(c.bucket.String()), Logger: m.Log})
 	if err != nil {
 		return static.Report{}, err
 	}

@@ -71,8 +71,7 @@ func (p *publication) openPlace(ctx context.Context, members []*Member) (*place,
 	}
 	pl.close = done
 	log := p.log.With("bucket", pl.bucket.String())
-	// Without conditions, only the lock of a state in a file keeps two processes apart.
-	store, err := objectstore.New(client, &objectstore.Options{Prefix: pl.bucket.Prefix, NeedConditions: p.state.Shared, Logger: log})
+	store, err := objectstore.New(client, &objectstore.Options{Prefix: pl.bucket.Prefix, TryLock: p.state.LockOf(pl.bucket.String()), Logger: log})
 	if err != nil {
 		return nil, errors.Join(settings.Errorf("%w", err), done())
 	}
@@ -121,10 +120,7 @@ func (pl *place) health(ctx context.Context) error {
 		return nil
 	}
 	remedy := "check the bucket, its permissions and the network"
-	switch {
-	case errors.Is(err, objectstore.ErrNoConditions):
-		remedy = "give another bucket with --publish, or keep the state in a file"
-	case errors.Is(err, objectstore.ErrForeign):
+	if errors.Is(err, objectstore.ErrForeign) {
 		remedy = "it is published when the object is gone"
 	}
 	return fmt.Errorf("bucket %s: %w; %s", pl.bucket, err, remedy)

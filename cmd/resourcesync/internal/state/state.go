@@ -36,6 +36,13 @@ type State struct {
 // Log implements [rshttp.Store].
 func (s *State) Log(context.Context, string) (topiclog.Log, error) { return s.Notifications, nil }
 
+// LockOf returns the lock of a bucket between the processes that use s, for a bucket that has none itself.
+func (s *State) LockOf(bucket string) func(ctx context.Context, f func(ctx context.Context) error) (bool, error) {
+	return func(ctx context.Context, f func(ctx context.Context) error) (bool, error) {
+		return s.TryLock(ctx, "documents in "+bucket, f)
+	}
+}
+
 // Refuse returns an error that says how to get a usable state.
 func Refuse(path string, err error) error {
 	return settings.Errorf("state %q: %w; %s", path, err, Remedy(err))
