@@ -75,7 +75,11 @@ func engines(t *testing.T, test func(t *testing.T, d *database)) {
 }
 
 func postgresDatabase(t testing.TB) *database {
-	config, err := pgxpool.ParseConfig(needs.Variable(t, "RESOURCESYNC_TEST_POSTGRES"))
+	return postgresDatabaseAt(t, needs.Variable(t, "RESOURCESYNC_TEST_POSTGRES"))
+}
+
+func postgresDatabaseAt(t testing.TB, address string) *database {
+	config, err := pgxpool.ParseConfig(address)
 	must(t, err)
 	schema := fmt.Sprintf("sqltable_%d_%d", os.Getpid(), serial())
 	config.ConnConfig.RuntimeParams["search_path"] = schema

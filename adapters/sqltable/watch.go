@@ -64,7 +64,11 @@ func (w *watch) check(ctx context.Context, start, force bool) (verdict, error) {
 	log := w.log.With("table", w.title, "journal", w.prover.set)
 	switch {
 	case err != nil && !start && (before == nil || before.Error() != err.Error()):
-		log.ErrorContext(ctx, "the journal cannot be proven complete", "error", err)
+		message := "the database cannot be asked whether the journal is complete; it is asked again"
+		if errors.Is(err, ErrUnproven) {
+			message = "the journal cannot be proven complete"
+		}
+		log.ErrorContext(ctx, message, "error", err)
 	case err == nil && before != nil:
 		log.InfoContext(ctx, "the journal can be proven complete again")
 	}
@@ -108,15 +112,23 @@ func (w *watch) unproven() error {
 // returns nil. Source.Run of package rshttp calls it. One process that runs it is enough.
 func (j *Journalled) Run(ctx context.Context) error {
 	for background.Sleep(ctx, proveInterval) == nil {
-		_, _ = j.watch.check(ctx, false, false) // logged, and kept for Health
-		switch n, err := j.Journal.ReleaseDeletions(ctx, &j.watch.prover.limits); {
-		case err != nil && ctx.Err() == nil:
-			j.watch.log.ErrorContext(ctx, "held deletions cannot be published", "error", err)
-		case n > 0:
-			j.watch.log.InfoContext(ctx, "held deletions are published", "rows", n)
-		}
+		j.prove(ctx)
 	}
 	return nil
+}
+
+// prove proves that the journal is complete, and publishes deletions that have been held for long enough.
+func (j *Journalled) prove(ctx context.Context) {
+	_, err := j.watch.check(ctx, false, false) // logged, and kept for Health
+	if err != nil && !errors.Is(err, ErrUnproven) {
+		return // the database does not answer
+	}
+	switch n, err := j.Journal.ReleaseDeletions(ctx, &j.watch.prover.limits); {
+	case err != nil && ctx.Err() == nil:
+		j.watch.log.ErrorContext(ctx, "held deletions cannot be read or published", "error", err)
+	case n > 0:
+		j.watch.log.InfoContext(ctx, "held deletions are published", "rows", n)
+	}
 }
 
 // Close numbers the last changes and records in the witness, if there is one, that this process has
