@@ -259,13 +259,27 @@ func (m *Member) named(err error) error {
 	if err == nil || m.Name == "" {
 		return err
 	}
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
+	joined := parts(err)
+	if joined == nil {
 		return fmt.Errorf("set %s: %w", m.Name, err)
 	}
 	var all []error
-	for _, err := range joined.Unwrap() {
+	for _, err := range joined {
 		all = append(all, m.named(err))
 	}
 	return errors.Join(all...)
+}
+
+// parts returns the errors that err joins, each of which has a line, or nil if err is a single one: so is an
+// error of fmt.Errorf that wraps several.
+func parts(err error) []error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return nil
+	}
+	all := joined.Unwrap()
+	if errors.Join(all...).Error() != err.Error() {
+		return nil
+	}
+	return all
 }

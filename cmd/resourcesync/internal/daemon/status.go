@@ -202,15 +202,15 @@ func texts(state string, err error) []string {
 	if err == nil {
 		return nil
 	}
-	joined, ok := err.(interface{ Unwrap() []error })
+	joined := parts(err)
 	switch {
-	case !ok && sqlite.ErrCode(err).ToPrimary() == sqlite.ResultFull: // one cause, of which each set has an error
+	case joined == nil && sqlite.ErrCode(err).ToPrimary() == sqlite.ResultFull: // one cause, of which each set has an error
 		return []string{"the disk of the state " + state + " is full: make room"}
-	case !ok:
+	case joined == nil:
 		return []string{err.Error()}
 	}
 	var all []string
-	for _, err := range joined.Unwrap() {
+	for _, err := range joined {
 		all = append(all, texts(state, err)...)
 	}
 	slices.Sort(all)
