@@ -1,7 +1,6 @@
 package resourcesync_test
 
 import (
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -97,15 +96,12 @@ func floor(pkg string) int {
 // TestImports holds the floors of the house and the core's list of
 // dependencies.
 func TestImports(t *testing.T) {
-	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, "./...").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(out)) {
-		fields := strings.Fields(line)
-		pkg, imports := fields[0], fields[1:]
+	for pkg, p := range listPackages(t) {
+		if !hasPrefix(pkg, []string{module}) {
+			continue
+		}
 		path := strings.TrimPrefix(pkg, module)
-		for _, imp := range imports {
+		for _, imp := range p.Imports {
 			ours := imp == module || strings.HasPrefix(imp, module+"/")
 			switch {
 			case ours && floor(imp) > floor(pkg):
@@ -170,13 +166,10 @@ var linked = map[string][]string{
 // HTTP for a store alone.
 func TestEngines(t *testing.T) {
 	needs.Time(t)
+	packages := listPackages(t)
 	for path, allowed := range linked {
-		out, err := exec.Command("go", "list", "-deps", module+path).Output()
-		if err != nil {
-			t.Fatalf("%s: %v", path, err)
-		}
 		for name, prefix := range optional {
-			links := strings.Contains("\n"+string(out), "\n"+prefix)
+			links := slices.ContainsFunc(packages[module+path].Deps, func(dep string) bool { return strings.HasPrefix(dep, prefix) })
 			if needs := slices.Contains(allowed, name); links != needs {
 				t.Errorf("%s: links %s is %t, expected %t", path, name, links, needs)
 			}

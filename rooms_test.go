@@ -2,17 +2,12 @@ package resourcesync_test
 
 import (
 	"go/ast"
-	"go/importer"
 	"go/parser"
 	"go/token"
 	"go/types"
-	"io"
 	"maps"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -65,19 +60,20 @@ var rooms = map[string][]string{
 // file, fewer than a tenth are of an earlier file. No file has more than 300 lines.
 func TestRooms(t *testing.T) {
 	fset := token.NewFileSet()
-	all := listRooms(t, fset)
+	all := listPackages(t)
+	imp := importerOf(fset, all)
 	for dir, order := range rooms {
 		t.Run(dir, func(t *testing.T) {
 			place := make(map[string]int)
 			for i, name := range order {
 				place[name] = i
 			}
-			files := all.parse(t, fset, dir)
+			files := parseRoom(t, fset, dir, all[module+"/"+dir].GoFiles)
 			if names := slices.Sorted(maps.Keys(files)); !slices.Equal(names, slices.Sorted(slices.Values(order))) {
 				t.Fatalf("rooms must state the order of these files: %q", names)
 			}
 			uses, upwards := 0, make(map[string]int)
-			for id, obj := range all.usesIn(t, fset, dir, files) {
+			for id, obj := range usesIn(t, fset, imp, dir, files) {
 				from, to := filepath.Base(fset.Position(id.Pos()).Filename), filepath.Base(fset.Position(obj.Pos()).Filename)
 				if from == to {
 					continue
@@ -104,39 +100,11 @@ func TestRooms(t *testing.T) {
 	}
 }
 
-// listed is what go list says about the rooms: their files for this platform, without tests, and
-// how to import what they import.
-type listed struct {
-	files    map[string][]string // by import path
-	importer types.Importer
-}
-
-// listRooms lists all rooms at once, because go list and imports take most of the time.
-func listRooms(t *testing.T, fset *token.FileSet) *listed {
-	t.Helper()
-	args := []string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}} {{join .GoFiles \" \"}}"}
-	for dir := range rooms {
-		args = append(args, "./"+dir)
-	}
-	out, err := exec.Command("go", args...).Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
-	files, exports := make(map[string][]string), make(map[string]string)
-	for line := range strings.Lines(string(out)) {
-		if fields := strings.Fields(line); len(fields) > 2 {
-			exports[fields[0]], files[fields[0]] = fields[1], fields[2:]
-		}
-	}
-	open := func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }
-	return &listed{files, importer.ForCompiler(fset, "gc", open)}
-}
-
-// parse parses the files of a room.
-func (l *listed) parse(t *testing.T, fset *token.FileSet, dir string) map[string]*ast.File {
+// parseRoom parses the files of a room.
+func parseRoom(t *testing.T, fset *token.FileSet, dir string, names []string) map[string]*ast.File {
 	t.Helper()
 	files := make(map[string]*ast.File)
-	for _, name := range l.files[module+"/"+dir] {
+	for _, name := range names {
 		f, err := parser.ParseFile(fset, filepath.Join(dir, name), nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
@@ -147,9 +115,9 @@ func (l *listed) parse(t *testing.T, fset *token.FileSet, dir string) map[string
 }
 
 // usesIn returns the uses of package-level names of a package in its own files.
-func (l *listed) usesIn(t *testing.T, fset *token.FileSet, dir string, files map[string]*ast.File) map[*ast.Ident]types.Object {
+func usesIn(t *testing.T, fset *token.FileSet, imp types.Importer, dir string, files map[string]*ast.File) map[*ast.Ident]types.Object {
 	t.Helper()
-	conf := types.Config{Importer: l.importer}
+	conf := types.Config{Importer: imp}
 	info := types.Info{Uses: make(map[*ast.Ident]types.Object)}
 	pkg, err := conf.Check(dir, fset, slices.Collect(maps.Values(files)), &info)
 	if err != nil {

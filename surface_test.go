@@ -3,13 +3,9 @@ package resourcesync_test
 import (
 	"fmt"
 	"go/ast"
-	"go/importer"
 	"go/parser"
 	"go/token"
 	"go/types"
-	"io"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,28 +37,13 @@ func TestSurface(t *testing.T) {
 // the compiler's export data.
 func publicPackages(t *testing.T) []*types.Package {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Name}} {{.Export}}", "./...").Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
-	exports := map[string]string{}
-	var public []string
-	for line := range strings.Lines(string(out)) {
-		fields := strings.Fields(line)
-		if len(fields) < 3 {
-			continue // without Go files other than tests
-		}
-		exports[fields[0]] = fields[2]
-		if hasPrefix(fields[0], []string{module}) && fields[1] != "main" && !isInternal(fields[0]) {
-			public = append(public, fields[0])
-		}
-	}
-	if !slices.Contains(public, module+"/rshttp") {
-		t.Fatalf("found %d public packages, without rshttp", len(public))
-	}
-	imp := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	packages := listPackages(t)
+	imp := importerOf(token.NewFileSet(), packages)
 	var all []*types.Package
-	for _, path := range public {
+	for path, p := range packages {
+		if !hasPrefix(path, []string{module}) || p.Name == "main" || isInternal(path) || len(p.GoFiles) == 0 {
+			continue // or it has nothing but tests
+		}
 		pkg, err := imp.Import(path)
 		if err != nil {
 			t.Fatal(err)
