@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
@@ -29,6 +29,7 @@ type Server struct {
 	as      *syscall.SysProcAttr
 	process *exec.Cmd
 	ended   chan struct{}
+	pool    *pgxpool.Pool
 }
 
 // Start starts a server that standbys can follow. The test is skipped if no server is installed.
@@ -62,6 +63,9 @@ func newServer(t testing.TB) *Server {
 	address, err := net.ResolveTCPAddr("tcp", needs.Address(t))
 	must(t, err)
 	s.Port = address.Port
+	s.pool, err = pgxpool.New(context.WithoutCancel(t.Context()), fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres", s.Port))
+	must(t, err)
+	t.Cleanup(s.pool.Close)
 	return s
 }
 
@@ -115,6 +119,7 @@ func (s *Server) Kill() {
 		_ = s.process.Process.Kill()
 		<-s.ended
 		s.process = nil
+		s.pool.Reset()
 	}
 }
 
@@ -193,12 +198,12 @@ func (s *Server) Exec(sql string) string {
 func (s *Server) try(sql string) (text string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), needs.Patience)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres", s.Port))
+	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return "", err
 	}
-	defer conn.Close(ctx)
-	results, err := conn.PgConn().Exec(ctx, sql).ReadAll()
+	defer conn.Release()
+	results, err := conn.Conn().PgConn().Exec(ctx, sql).ReadAll()
 	if err == nil && len(results[0].Rows) > 0 {
 		text = string(results[0].Rows[0][0])
 	}

@@ -140,6 +140,7 @@ func must(t testing.TB, err error) {
 
 // TestFailover lets a standby take over from its primary, under two processes.
 func TestFailover(t *testing.T) {
+	t.Parallel()
 	needs.Time(t)
 
 	t.Run("nothing is lost", func(t *testing.T) {

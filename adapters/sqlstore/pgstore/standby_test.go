@@ -63,6 +63,7 @@ func (m *member) served(read func()) [3]int64 {
 
 // TestReadFrom reads from a standby that lags, ends, comes back, and takes over.
 func TestReadFrom(t *testing.T) {
+	t.Parallel()
 	needs.Time(t)
 	a := pgtest.Start(t)
 	b := a.Standby()
@@ -164,6 +165,7 @@ func TestReadFrom(t *testing.T) {
 
 // TestReadFromEnded breaks reads off in a standby: each reader gets every resource once.
 func TestReadFromEnded(t *testing.T) {
+	t.Parallel()
 	needs.Time(t)
 	a := pgtest.Start(t)
 	b := a.Standby()
@@ -205,6 +207,7 @@ func resources(n int) []resourcesync.Resource {
 // TestReadFromWriters has readers in two processes that share a balancer: none sees less than any has
 // seen before.
 func TestReadFromWriters(t *testing.T) {
+	t.Parallel()
 	needs.Time(t)
 	a := pgtest.Start(t)
 	b := a.Standby()
