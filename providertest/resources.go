@@ -90,8 +90,7 @@ func within(all []resourcesync.Resource, r resourcesync.Range) []resourcesync.Re
 // the range of all keys.
 func ranges(all []resourcesync.Resource) []resourcesync.Range {
 	points := []string{"", "\x01", "\U0010FFFF"}
-	some := sample(all, 100)
-	for _, r := range some {
+	for _, r := range sample(all, 100) {
 		points = append(points, r.Key)
 		if len(r.Key) < resourcesync.MaxKeyLength {
 			points = append(points, r.Key+"\x01")
@@ -103,18 +102,19 @@ func ranges(all []resourcesync.Resource) []resourcesync.Range {
 	slices.Sort(points)
 	points = slices.Compact(points)
 	out := []resourcesync.Range{{}}
+	// Each point is a beginning and an end. Other ranges are at some of them, because providers
+	// answer each with a query.
 	for i, p := range points {
-		for _, j := range []int{i + 1, i + 5} {
-			if j < len(points) {
-				out = append(out, resourcesync.Range{From: p, To: points[j]})
-			}
+		if i+1 < len(points) {
+			out = append(out, resourcesync.Range{From: p, To: points[i+1]})
 		}
-		// Empty ranges at several positions.
-		if i%4 == 1 {
+		switch i % 4 {
+		case 0:
+			out = append(out, resourcesync.Range{From: p, To: points[min(i+5, len(points)-1)]})
+		case 1: // empty
 			out = append(out, resourcesync.Range{From: p, To: p}, resourcesync.Range{From: p, To: points[1+i/2]})
 		}
-		// Limit the cost for a large set.
-		if len(some) == len(all) || i%16 == 0 {
+		if i%16 == 3 {
 			out = append(out, resourcesync.Range{From: p}, resourcesync.Range{To: p})
 		}
 	}
