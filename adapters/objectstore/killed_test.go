@@ -147,7 +147,7 @@ func withWriter(ctx context.Context, at, state, site, seed string, write func(co
 	if err != nil {
 		return err
 	}
-	store, err := objectstore.New(s3bucket.Objects{Client: client, Bucket: path.Base(u.Path)}, &objectstore.Options{Prefix: prefix, Lease: 3 * time.Second, Logger: quiet})
+	store, err := objectstore.New(s3bucket.Objects{Client: client, Bucket: path.Base(u.Path)}, &objectstore.Options{Prefix: prefix, Logger: quiet})
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,8 @@ func withWriter(ctx context.Context, at, state, site, seed string, write func(co
 
 // TestKilled kills processes that write to a bucket, RESOURCESYNC_KILLS times, just before or just
 // after a request that changes an object arrives. A Destination that reads the bucket then finds no
-// fault. After a run that is not killed, it has what the set has, and nothing else is in the bucket.
+// fault. The next process does not wait until the lease of the killed one is void: TestKilledWriter and
+// TestPublication do. After a run that is not killed, it has what the set has, and nothing else is in the bucket.
 func TestKilled(t *testing.T) { eachKilled(t, "write") }
 
 // TestKilledPublication does the same with processes that publish while the set changes.
@@ -205,11 +206,14 @@ func testKilled(t *testing.T, b *s3test.Bucket, mode string) {
 	var kill func()       // ends the process
 	var left atomic.Int64 // requests until it is called
 	after := false
+	var serving sync.RWMutex
 	behind := &httputil.ReverseProxy{
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 		Rewrite:  func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = public.Scheme, public.Host },
 	}
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		serving.RLock()
+		defer serving.RUnlock()
 		last := r.Method != http.MethodGet && r.Method != http.MethodHead && left.Add(-1) == 0
 		if last && !after {
 			kill()
@@ -259,6 +263,9 @@ func testKilled(t *testing.T, b *s3test.Bucket, mode string) {
 			t.Fatal(err)
 		} else if err != nil {
 			killed++
+			serving.Lock() // until nothing of the process arrives any more
+			b.Delete(t, prefix+leaseName)
+			serving.Unlock()
 		}
 		now := titlesIn(t, state)
 		titles.Store(&now)

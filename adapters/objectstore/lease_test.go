@@ -39,7 +39,7 @@ func TestTwoWriters(t *testing.T) {
 		second := newSite(t, b.client)
 		second.put(1, 5, "second")
 		tried := false
-		s.Objects.Lease, second.Objects.Lease = 2*time.Second, 2*time.Second
+		s.Objects.Lease, second.Objects.Lease = 6*time.Second, 6*time.Second
 		s.client.changed = func() {
 			if !tried {
 				tried = true

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/adapters/objectstore"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/static"
 )
 
@@ -34,7 +35,7 @@ func (s *site) publishEvery(every, listEvery time.Duration) (p *static.Publicati
 // await waits until p has published the present state.
 func await(t *testing.T, p *static.Publication) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), needs.Patience)
 	defer cancel()
 	if err := p.Await(ctx); err != nil {
 		t.Fatalf("%v; health: %v", err, p.Health(t.Context()))
@@ -46,7 +47,7 @@ func await(t *testing.T, p *static.Publication) {
 func TestPublication(t *testing.T) {
 	each(t, func(t *testing.T, b server) {
 		s := newSite(t, b.client)
-		s.Objects.Lease = time.Second
+		s.Objects.Lease = 5 * time.Second
 		s.options.Grace = -1
 		s.put(1, 35, "first")
 		p, stop := s.publishEvery(20*time.Millisecond, 0)
@@ -94,11 +95,10 @@ func TestPublication(t *testing.T) {
 
 func eventually(t *testing.T, is func() bool) {
 	t.Helper()
-	for range 1000 {
+	for until := time.Now().Add(needs.Patience); time.Now().Before(until); time.Sleep(30 * time.Millisecond) {
 		if is() {
 			return
 		}
-		time.Sleep(30 * time.Millisecond)
 	}
 	t.Fatal("it did not happen")
 }
