@@ -5,7 +5,9 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"runtime"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -37,25 +39,33 @@ func Address(t testing.TB) string {
 		port := firstPort + os.Getpid()%blocks*blockSize + ports[0]
 		ports = ports[1:]
 		address := fmt.Sprintf("127.0.0.1:%d", port)
-		if l, err := net.Listen("tcp", address); err == nil {
-			if err := l.Close(); err != nil {
-				t.Fatal(err)
-			}
+		if tryListen(address) == nil {
 			return address
 		}
 	}
 }
 
-// AwaitFree waits until nothing listens at address, where a test starts a program again. A process that
-// another test starts has the listeners of this process until it executes its program, so an address is
-// not always free when its listener has been closed.
+// tryListen returns why nothing can listen at address, or nil. A process that another test starts has the
+// listeners of this process until it executes its program. So no process starts meanwhile: on Linux, one that
+// starts has the lock until it executes its program. Elsewhere, net.Listen takes the lock itself.
+func tryListen(address string) error {
+	if runtime.GOOS == "linux" {
+		syscall.ForkLock.RLock()
+		defer syscall.ForkLock.RUnlock()
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}
+
+// AwaitFree waits until nothing listens at address, where a test starts a program again: a process that has
+// just been started may still have the listener that the program has closed.
 func AwaitFree(t testing.TB, address string) {
 	t.Helper()
 	for deadline := time.Now().Add(Patience); ; time.Sleep(time.Millisecond) {
-		l, err := net.Listen("tcp", address)
-		if err == nil {
-			err = l.Close()
-		}
+		err := tryListen(address)
 		if err == nil {
 			return
 		}
