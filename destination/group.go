@@ -156,7 +156,7 @@ func (g *group) put(ctx context.Context, t *task) error {
 	res, c := &t.Change.Resource, t.content
 	growth := c.Size - t.Have.Size
 	if total := g.bytes + g.growth + growth; g.options.MaxBytes > 0 && total > g.options.MaxBytes {
-		return fmt.Errorf("the copy would have more than %d bytes with %s", g.options.MaxBytes, res.URI)
+		return &sizeError{g.options.MaxBytes, res.URI}
 	}
 	path, kind := t.Have.Path, resourcesync.Updated
 	if !t.Known {

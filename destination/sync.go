@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/destination/internal/state"
 	"github.com/resourcesync-go/resourcesync/internal/fetch"
 	"github.com/resourcesync-go/resourcesync/internal/guard"
 	"github.com/resourcesync-go/resourcesync/internal/tree"
@@ -89,13 +88,14 @@ func (r *run) whole(ctx context.Context) (err error) {
 	if err != nil && r.unflushed {
 		err = errors.Join(err, r.prepare(context.WithoutCancel(ctx)))
 	}
-	err = errors.Join(err, r.packages.close(), r.count(), r.tellDelays())
+	err = errors.Join(err, r.packages.close())
+	err = errors.Join(err, r.makeRoom(ctx, err), r.count(), r.tellDelays())
 	keep := r.state.Resumable()
-	if _, full := errors.AsType[*state.FullError](err); full {
-		keep = func(func(string, error) bool) {} // no later run could record anything
+	if isStateFull(err) {
+		keep = none // no later run could record anything
 	}
 	err = errors.Join(err, fetch.RemovePartial(r.folder, keep))
-	if _, full := errors.AsType[*state.FullError](err); errors.Is(err, syscall.ENOSPC) && !full {
+	if errors.Is(err, syscall.ENOSPC) && !isStateFull(err) {
 		err = fmt.Errorf("the disk of the copy is full: make room: %w", err)
 	}
 	if err != nil {
@@ -136,7 +136,7 @@ func (r *run) sync(ctx context.Context) error {
 			sound = append(sound, set)
 		}
 		failed = errors.Join(failed, err)
-		if _, full := errors.AsType[*state.FullError](err); full {
+		if isStateFull(err) {
 			return failed
 		}
 	}
@@ -159,7 +159,7 @@ func (r *run) sync(ctx context.Context) error {
 				r.checked = now
 			}
 		}
-		if _, full := errors.AsType[*state.FullError](err); noted == 0 || full || ctx.Err() != nil {
+		if noted == 0 || isStateFull(err) || ctx.Err() != nil {
 			return failed
 		}
 	}

@@ -22,6 +22,11 @@ func (s *State) Pending(after, last int64, limit int) ([]Pending, error) {
 	return s.pending("WHERE seq > ? AND seq <= ? AND "+due+" ORDER BY seq LIMIT +?", after, last, nanos(time.Now()), limit)
 }
 
+// PendingDeletions returns up to limit pending deletions after a position, in order.
+func (s *State) PendingDeletions(after int64, limit int) ([]Pending, error) {
+	return s.pending("WHERE seq > ? AND change = 'deleted' ORDER BY seq LIMIT +?", after, limit)
+}
+
 func (s *State) pending(which string, args ...any) ([]Pending, error) {
 	var out []Pending
 	err := s.query(`SELECT seq, p.uri, p.sets, p.list, p.seen, change, p.datetime, p.lastmod, p.length, p.hashes, type, encoding, links, attempts, package, member, doubt, gone, r.uri IS NOT NULL, `+resourceColumns+`
