@@ -72,7 +72,11 @@ func (g *group) finish(ctx context.Context, t *task) error {
 	if local, ok := errors.AsType[*fs.PathError](t.err); ok {
 		return fmt.Errorf("keeping the download of %s: %w", t.Change.Resource.URI, local) // a full disk, not a bad resource
 	}
-	if t.isAbsent() {
+	absent, err := g.isAbsent(t)
+	if err != nil {
+		return err
+	}
+	if absent {
 		isConfirmed := !t.Gone.IsZero() && time.Since(t.Gone) >= goneAfter
 		if t.Gone.IsZero() {
 			t.Gone = time.Now()
@@ -107,10 +111,23 @@ func (g *group) finish(ctx context.Context, t *task) error {
 }
 
 // isAbsent reports whether the answer to a question is that the resource is gone: 404 or 410, or another version than the
-// one that was listed before or after the deletion. No document has that version, so another set or nobody has it, or the
-// next documents show it.
-func (t *task) isAbsent() bool {
-	return t.Doubt != state.DoubtNone && fetch.IsGone(t.err) || t.Doubt == state.DoubtDeletion && isOther(t.err)
+// one that was listed before or after the deletion. If no other set has the resource, no document has that version, so
+// nobody has it, or the next documents show it. Otherwise, it can be the version of another set, and is taken next time.
+func (g *group) isAbsent(t *task) (bool, error) {
+	switch {
+	case t.Doubt == state.DoubtNone:
+		return false, nil
+	case fetch.IsGone(t.err):
+		return true, nil
+	case !isOther(t.err):
+		return false, nil
+	case t.Doubt == state.DoubtVersion:
+		t.reask = true
+		return false, nil
+	}
+	shared, err := g.state.IsShared(t.Change.Resource.URI)
+	t.reask = shared
+	return !shared, err
 }
 
 // isOther reports whether an error means that content is not the version of its entry.
@@ -267,7 +284,7 @@ func (g *group) record(f *finished) (settled bool, err error) {
 	case f.failure != nil:
 		_, blocked := errors.AsType[*ForeignError](f.failure)
 		switch {
-		case f.Doubt == state.DoubtVersion && isOther(f.failure):
+		case f.reask:
 			err = g.state.Reask(f.Seq)
 		case f.Doubt != state.DoubtNone && blocked:
 			err = g.state.Answered(f.Seq)

@@ -24,6 +24,7 @@ type task struct {
 	unused  error // of the package
 	err     error
 	again   bool      // a later run asks again whether the resource is gone
+	reask   bool      // a later run takes any version
 	later   time.Time // not before this, or zero
 	memory  int64     // bytes of the content in memory, at most
 }

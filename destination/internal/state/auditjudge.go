@@ -248,7 +248,7 @@ func (s *State) remove(w *Staged, m *Member) (Comparison, error) {
 	if w.Age == AgeKnown {
 		return Undecided, s.question(m.URI)
 	}
-	if shared, err := s.int("SELECT EXISTS (SELECT 1 FROM also WHERE uri = ?)", m.URI); shared > 0 || err != nil {
+	if shared, err := s.IsShared(m.URI); shared || err != nil {
 		return Extra, err
 	}
 	_, err = s.put(&w.Pending, &before, false)

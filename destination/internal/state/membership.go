@@ -77,6 +77,12 @@ func (s *State) cede(uri string, owner row, changed time.Time) (bool, error) {
 	return true, s.share(&Pending{Set: owner.set, List: owner.list, Seen: owner.seen, Change: resourcesync.Change{Datetime: changed, Resource: resourcesync.Resource{URI: uri}}}, false)
 }
 
+// IsShared reports whether another set has a resource as well.
+func (s *State) IsShared(uri string) (bool, error) {
+	n, err := s.int("SELECT EXISTS (SELECT 1 FROM also WHERE uri = ?)", uri)
+	return n > 0, err
+}
+
 // maxTime is later than all times.
 var maxTime = time.Unix(1<<40, 0)
 

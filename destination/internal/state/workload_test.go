@@ -181,6 +181,8 @@ func workload(t *testing.T, s *State) {
 	must(err)
 	_, err = s.Pending(0, 100, 10)
 	must(err)
+	_, err = s.IsShared("waiting")
+	must(err)
 	_, err = s.PendingDeletions(0, 10)
 	must(err)
 	for range s.Resumable() {
