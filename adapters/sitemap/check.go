@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/fetch"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -72,10 +73,12 @@ func (s *Site) request(ctx context.Context, p *page) (verdict, error) {
 		return verdict{resource: r}, nil
 	}
 	mark.Listed = later(mark.Listed, before.Listed)
-	header := http.Header{"Accept-Encoding": {"identity"}}
+	var known fetch.Validators
 	if p.known.Key != "" && before.Hashed == (s.options.Verify == VerifyGet) && before.Variant == s.variant {
-		makeConditional(header, before.ETag, before.Modified)
+		known = fetch.Validators{ETag: before.ETag, LastModified: before.Modified}
 	}
+	header := known.Header()
+	header.Set("Accept-Encoding", "identity")
 	method := http.MethodGet
 	if s.options.Verify == VerifyHead {
 		method = http.MethodHead

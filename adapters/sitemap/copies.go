@@ -15,6 +15,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/resourcesync-go/resourcesync/internal/fetch"
 	"github.com/resourcesync-go/resourcesync/internal/webclient"
 )
 
@@ -45,7 +46,11 @@ func (sc *pass) readSitemap(u *url.URL, child func(*url.URL) error) error {
 // caller must call end after reading, and report whether it read the complete text.
 func (sc *pass) fetch(u *url.URL) (text io.Reader, end func(complete bool), err error) {
 	kept := sc.copies.open(u)
-	res, err := sc.client.get(sc.ctx, u, kept.header())
+	var known fetch.Validators
+	if kept != nil {
+		known = kept.Validators
+	}
+	res, err := sc.client.get(sc.ctx, u, known.Header())
 	if err != nil {
 		kept.close()
 		return nil, nil, err
@@ -78,11 +83,11 @@ func (sc *pass) fetch(u *url.URL) (text io.Reader, end func(complete bool), err 
 // site need not send an unchanged one again. A nil *copies keeps nothing.
 type copies struct{ folder string }
 
-// validators make the next request for the same sitemap conditional.
-type validators struct {
-	URL      string `json:"url"`
-	ETag     string `json:"etag,omitempty"`
-	Modified string `json:"modified,omitempty"`
+// A version is the version of a sitemap in a copy. Its validators make the next request for the same
+// sitemap conditional.
+type version struct {
+	URL string
+	fetch.Validators
 }
 
 const copySuffix = ".sitemap"
@@ -100,6 +105,15 @@ func openCopies(folder string) (*copies, error) {
 func (c *copies) path(u *url.URL) string {
 	sum := sha256.Sum256([]byte(u.String()))
 	return filepath.Join(c.folder, hex.EncodeToString(sum[:16])+copySuffix)
+}
+
+// load reads v from a file that save has written, and reports whether there is one.
+func (c *copies) load(name string, v any) bool {
+	if c == nil {
+		return false
+	}
+	b, err := os.ReadFile(filepath.Join(c.folder, name))
+	return err == nil && json.Unmarshal(b, v) == nil
 }
 
 // save writes v as JSON into a file of the folder.
@@ -120,7 +134,7 @@ func (c *copies) save(name string, v any) error {
 
 // A copied is an open copy of a sitemap.
 type copied struct {
-	validators
+	version
 	io.Reader
 	file *os.File
 }
@@ -148,7 +162,7 @@ func (c *copies) open(u *url.URL) *copied {
 	return out
 }
 
-// readCopy reads the validators of the copy in f and leaves it at the text of the
+// readCopy reads the version of the copy in f and leaves it at the text of the
 // sitemap.
 func readCopy(f *os.File) (*copied, error) {
 	zr, err := gzip.NewReader(f)
@@ -161,26 +175,7 @@ func readCopy(f *os.File) (*copied, error) {
 		return nil, err
 	}
 	out := &copied{Reader: br, file: f}
-	return out, json.Unmarshal(line, &out.validators)
-}
-
-// header returns the conditions for a request for the sitemap of c.
-func (c *copied) header() http.Header {
-	h := http.Header{}
-	if c != nil {
-		makeConditional(h, c.ETag, c.Modified)
-	}
-	return h
-}
-
-// makeConditional adds the condition that a document has other validators than these.
-func makeConditional(h http.Header, etag, modified string) {
-	switch {
-	case etag != "":
-		h.Set("If-None-Match", etag)
-	case modified != "":
-		h.Set("If-Modified-Since", modified)
-	}
+	return out, json.Unmarshal(line, &out.version)
 }
 
 // A download is the file to which a sitemap is downloaded before its URLs are read.
@@ -193,12 +188,12 @@ type download struct {
 
 // download reads the sitemap at u into a file. h is the header of the response.
 func (c *copies) download(u *url.URL, h http.Header, text io.Reader) (*download, error) {
-	v := validators{u.String(), h.Get("Etag"), h.Get("Last-Modified")}
+	v := version{u.String(), fetch.ValidatorsOf(h)}
 	var d download
 	folder := ""
 	if c != nil {
 		folder = c.folder
-		if v.ETag != "" || v.Modified != "" {
+		if v.Validators != (fetch.Validators{}) {
 			d.keep = c.path(u)
 		}
 	}

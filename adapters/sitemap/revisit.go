@@ -2,10 +2,7 @@ package sitemap
 
 import (
 	"context"
-	"encoding/json"
 	"net/url"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -110,11 +107,8 @@ func (s *Site) round(ctx context.Context, set resourcesync.Provider, after *stri
 
 func (s *Site) loadRotation() rotation {
 	var kept rotation
-	if s.copies != nil {
-		b, err := os.ReadFile(filepath.Join(s.copies.folder, rotationFile))
-		if err == nil && json.Unmarshal(b, &kept) == nil && !kept.Began.IsZero() {
-			return kept
-		}
+	if s.copies.load(rotationFile, &kept) && !kept.Began.IsZero() {
+		return kept
 	}
 	return rotation{Began: time.Now()}
 }

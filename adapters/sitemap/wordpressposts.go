@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -258,11 +256,8 @@ type kept struct {
 // loadSeen returns the progress of an earlier process, by type.
 func (w *wordpress) loadSeen() map[string]time.Time {
 	var k kept
-	if w.copies != nil {
-		b, err := os.ReadFile(filepath.Join(w.copies.folder, seenFile))
-		if err == nil && json.Unmarshal(b, &k) == nil && k.Interface == w.root.String() {
-			return k.Seen
-		}
+	if w.copies.load(seenFile, &k) && k.Interface == w.root.String() {
+		return k.Seen
 	}
 	return nil
 }

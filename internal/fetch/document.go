@@ -21,8 +21,8 @@ var ErrLong = fmt.Errorf("the document has more than %d bytes", maxDocument)
 // Validators identify the version of a response for conditional requests.
 type Validators struct{ ETag, LastModified string }
 
-// header returns the conditions of a request, or nil.
-func (v Validators) header() http.Header {
+// Header returns the condition of a request that the document has other validators than v.
+func (v Validators) Header() http.Header {
 	h := http.Header{}
 	if v.ETag != "" {
 		h.Set("If-None-Match", v.ETag)
@@ -32,10 +32,10 @@ func (v Validators) header() http.Header {
 	return h
 }
 
-// validators returns the validators of a response. A Last-Modified in the second of the Date is
+// ValidatorsOf returns the validators of a response. A Last-Modified in the second of the Date is
 // none: another version can have the same one (RFC 9110, section 8.8.2.2). Without a Date, the clock of
 // the server can differ from ours by up to a day.
-func validators(h http.Header) Validators {
+func ValidatorsOf(h http.Header) Validators {
 	v := Validators{h.Get("ETag"), h.Get("Last-Modified")}
 	date, err := http.ParseTime(h.Get("Date"))
 	if err != nil {
@@ -75,7 +75,7 @@ type Document struct {
 
 // Document requests a document. If known has validators, the request is conditional.
 func (c *Client) Document(ctx context.Context, uri string, known Validators) (*Document, error) {
-	header := known.header()
+	header := known.Header()
 	header.Set("Accept-Encoding", "gzip")
 	if ctx.Value(uncachedKey{}) != nil {
 		header.Set("Cache-Control", "no-cache")
@@ -84,7 +84,7 @@ func (c *Client) Document(ctx context.Context, uri string, known Validators) (*D
 	if err != nil {
 		return nil, err
 	}
-	d := &Document{Closer: res.Body, URL: res.Request.URL.String(), Header: res.Header, Validators: validators(res.Header)}
+	d := &Document{Closer: res.Body, URL: res.Request.URL.String(), Header: res.Header, Validators: ValidatorsOf(res.Header)}
 	if d.NotModified = res.StatusCode == http.StatusNotModified; d.NotModified {
 		res.Body.Close() // it would take one of the requests that the host allows
 		d.Reader, d.Closer, d.Validators = http.NoBody, http.NoBody, known

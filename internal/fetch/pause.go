@@ -112,7 +112,7 @@ func (to *host) read(r *http.Request, res *http.Response) {
 	}
 	to.mu.Lock()
 	defer to.mu.Unlock()
-	to.probe = probe{r.URL.String(), validators(res.Header)}
+	to.probe = probe{r.URL.String(), ValidatorsOf(res.Header)}
 }
 
 // suspect begins or extends a suspicion.
@@ -211,7 +211,7 @@ func (h *hosts) decide(ctx context.Context, to *host) error {
 	if err != nil {
 		return err
 	}
-	r.Header = p.validators.header()
+	r.Header = p.validators.Header()
 	r.Header.Set("User-Agent", h.options.agent(r.URL))
 	res, err := h.transport.RoundTrip(r)
 	if err != nil {

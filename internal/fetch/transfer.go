@@ -89,7 +89,7 @@ func (t *transfer) attempt(ctx context.Context, c *Client, fresh bool) error {
 		header.Set("Range", fmt.Sprintf("bytes=%d-", t.size))
 		header.Set("If-Range", t.validator)
 	case !fresh:
-		header = t.want.Known.header()
+		header = t.want.Known.Header()
 	}
 	header.Set("Accept-Encoding", "identity")
 	if t.want.Encoding != "" {
@@ -154,7 +154,7 @@ func (t *transfer) begin(res *http.Response) error {
 	t.content.Type = res.Header.Get("Content-Type")
 	t.content.Link = res.Header.Values("Link")
 	t.content.LastModified = res.Header.Get("Last-Modified")
-	t.content.Validators = validators(res.Header)
+	t.content.Validators = ValidatorsOf(res.Header)
 	switch v := t.content.Validators; {
 	case v.ETag != "" && !strings.HasPrefix(v.ETag, "W/"):
 		t.validator = v.ETag
