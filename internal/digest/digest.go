@@ -67,10 +67,8 @@ func NewSums(like ...resourcesync.Hash) *Sums {
 // Add adds an algorithm, if it is known and was not added before. Call it before Write.
 func (s *Sums) Add(algorithm string) {
 	algorithm = name(algorithm)
-	for _, have := range s.names {
-		if have == algorithm {
-			return
-		}
+	if slices.Contains(s.names, algorithm) {
+		return
 	}
 	if h := New(algorithm); h != nil {
 		s.names, s.hashes = append(s.names, algorithm), append(s.hashes, h)

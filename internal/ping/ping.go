@@ -22,8 +22,6 @@ type Refusal struct {
 	Message string
 }
 
-func (r *Refusal) Error() string { return r.Message }
-
 // Handler returns a handler that passes the bodies of POST requests to read. They have the
 // token as a Bearer token or as the password of Basic authentication. The response is 202,
 // 401 without the token, and otherwise the Refusal that read returns. read must not block.

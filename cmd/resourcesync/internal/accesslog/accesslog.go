@@ -2,7 +2,6 @@
 package accesslog
 
 import (
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -16,14 +15,6 @@ import (
 var formats = map[string]func(line []byte, e *entry) []byte{
 	"combined": appendCombined,
 	"json":     appendJSON,
-}
-
-// Check returns an error unless format is combined or json.
-func Check(format string) error {
-	if formats[format] == nil {
-		return fmt.Errorf("%q is not a format of access logs; the formats are combined and json", format)
-	}
-	return nil
 }
 
 // Handler returns a handler that calls next and then writes a line to w, with one call of

@@ -209,15 +209,6 @@ func TestFailuresAreLoggedOnce(t *testing.T) {
 	}
 }
 
-func TestCheck(t *testing.T) {
-	if err := errors.Join(Check("combined"), Check("json")); err != nil {
-		t.Error(err)
-	}
-	if Check("common") == nil || Check("") == nil {
-		t.Error("no error")
-	}
-}
-
 func FuzzLine(f *testing.F) {
 	f.Add("GET", "/", "\x9b\n\"", "\u2028")
 	f.Fuzz(func(t *testing.T, method, uri, agent, addr string) {
