@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -228,18 +227,6 @@ func (m *Member) Reserve(paths []string) {
 	}
 }
 
-// health returns the errors because of which the set is not up to date.
-func (m *Member) health(ctx context.Context) error {
-	var all []error
-	if m.Scanned != nil {
-		all = append(all, m.Scanned.Health(ctx))
-	}
-	if m.Content.Health != nil {
-		all = append(all, m.Content.Health())
-	}
-	return m.named(errors.Join(all...))
-}
-
 // notes returns remarks about the set for the public.
 func (m *Member) notes() []string {
 	if m.Content.Notes == nil {
@@ -250,36 +237,6 @@ func (m *Member) notes() []string {
 		for i := range all {
 			all[i] = "set " + m.Name + ": " + all[i]
 		}
-	}
-	return all
-}
-
-// named adds the name of the set, if it has one, to each error that err joins.
-func (m *Member) named(err error) error {
-	if err == nil || m.Name == "" {
-		return err
-	}
-	joined := parts(err)
-	if joined == nil {
-		return fmt.Errorf("set %s: %w", m.Name, err)
-	}
-	var all []error
-	for _, err := range joined {
-		all = append(all, m.named(err))
-	}
-	return errors.Join(all...)
-}
-
-// parts returns the errors that err joins, each of which has a line, or nil if err is a single one: so is an
-// error of fmt.Errorf that wraps several.
-func parts(err error) []error {
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return nil
-	}
-	all := joined.Unwrap()
-	if errors.Join(all...).Error() != err.Error() {
-		return nil
 	}
 	return all
 }

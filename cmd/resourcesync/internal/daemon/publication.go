@@ -2,8 +2,6 @@ package daemon
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -13,7 +11,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/operators"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
@@ -235,26 +232,6 @@ func (p *publication) notes() (all []string) {
 		all = append(all, m.notes()...)
 	}
 	return all
-}
-
-// health returns the errors that keep this process from publishing the sets and from
-// sending notifications.
-func (p *publication) health(ctx context.Context) error {
-	var all []error
-	for _, m := range p.members {
-		all = append(all, m.health(ctx))
-	}
-	for _, pl := range p.places {
-		all = append(all, pl.health(ctx))
-	}
-	if p.certificate != nil {
-		all = append(all, p.certificate.Health())
-	}
-	err := errors.Join(append(all, p.source.Health(ctx))...)
-	if errors.Is(err, sqlstore.ErrDamaged) {
-		err = errors.Join(err, fmt.Errorf("%w: stop serve, then restore a copy of %s, or delete it and the files beside it whose names begin with its name; serve then reads all files again, and the listed changes and the subscriptions are lost", operators.ErrDamaged, p.state.Place))
-	}
-	return err
 }
 
 // serveReady answers 503 until all sets can be shown, after their first scans.

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
-	"slices"
 	"time"
-
-	"zombiezen.com/go/sqlite"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
@@ -194,25 +191,4 @@ func (m *Member) status(ctx context.Context) (status.Set, error) {
 	}
 	s.Notes = m.notes()
 	return s, m.named(err)
-}
-
-// texts returns the texts of the errors that err joins, sorted and without duplicates. state is the
-// place of the state.
-func texts(state string, err error) []string {
-	if err == nil {
-		return nil
-	}
-	joined := parts(err)
-	switch {
-	case joined == nil && sqlite.ErrCode(err).ToPrimary() == sqlite.ResultFull: // one cause, of which each set has an error
-		return []string{"the disk of the state " + state + " is full: make room"}
-	case joined == nil:
-		return []string{err.Error()}
-	}
-	var all []string
-	for _, err := range joined {
-		all = append(all, texts(state, err)...)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
 }
