@@ -125,7 +125,7 @@ func timeInserts(b *testing.B, e engine) (took time.Duration) {
 	}
 	now := time.Now().UnixMicro()
 	for r := range articles(rows()) {
-		some = append(some, []any{1, []byte(r.Key), now, builder.ResourceSize(&r), places{similar: true}.of(r.URI), codec.Append(nil, &r)})
+		some = append(some, []any{1, []byte(r.Key), now, builder.ResourceSize(&r), places{stemBits: 16}.of(r.URI), codec.Append(nil, &r)})
 		if len(some) == firstBatch {
 			flush()
 		}

@@ -16,18 +16,19 @@ import (
 //
 // Scans list folder by folder, so the first 16 bits are a hash of the folder: each batch writes a
 // few runs of the index of places instead of nearly all of its pages. In folders, similar names
-// are listed one after the other. If similar is true, the next 16 bits are a hash of the parts that
-// such names share. Older programs do not know these places, so only a state that had no sets when
-// script 23 ran has them.
-type places struct{ similar bool }
+// are listed one after the other. In a state whose places have bits for stems, the next 8 bits are
+// a hash of the beginning of the name, and these bits one of its stem. Older programs do not know
+// such places, so only a state that had no sets when the script of [stemPlaces] ran has them.
+type places struct{ stemBits int } // 0, 8 or 16
 
-// similarPlaces is the script from which programs know the places of similar names.
-const similarPlaces = 23
+// stemPlaces has the number of bits for stems by the script from which programs know these places.
+// With 8, millions of names in one folder share so few hashes that a batch writes to many pages.
+var stemPlaces = map[int64]int{23: 8, 24: 16}
 
 // readPlaces returns the places of a state.
 func readPlaces(ctx context.Context, q rowdb.Querier) (places, error) {
-	n, err := rowdb.One(ctx, q, rowdb.Int, "SELECT count(*) FROM rs_migration WHERE number = $1", similarPlaces)
-	return places{similar: n > 0}, err
+	n, err := rowdb.One(ctx, q, rowdb.Int, "SELECT coalesce(max(number), 0) FROM rs_migration WHERE number IN (23, 24)")
+	return places{stemBits: stemPlaces[n]}, err
 }
 
 // of returns the place of the resource at uri.
@@ -49,9 +50,9 @@ func (p places) ofURL(u *url.URL) int64 {
 	folder, name := name[:slash], name[slash:]
 	// FNV mixes its last bytes into the low bits first.
 	first, last := (hash(folder)^hash(folder)>>32)<<48, hash(folder, name, "\x00", query)<<16>>16
-	if p.similar {
+	if n := p.stemBits; n > 0 {
 		shared := stem(strings.TrimSuffix(name, path.Ext(name)) + query)
-		last = hash(name[:min(len(name), 2)])<<56>>16 | hash(shared)<<56>>24 | last<<32>>32
+		last = hash(name[:min(len(name), 2)])<<56>>16 | hash(shared)<<(64-n)>>24 | last<<(24+n)>>(24+n)
 	}
 	return int64(first | last | 1) // never 0
 }

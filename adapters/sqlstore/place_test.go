@@ -11,7 +11,7 @@ import (
 // TestPlaces: the places of a folder are contiguous, and contain no places of other
 // folders.
 func TestPlaces(t *testing.T) {
-	for _, p := range []places{{}, {similar: true}} {
+	for _, p := range []places{{}, {stemBits: 8}, {stemBits: 16}} {
 		testPlaces(t, p)
 	}
 }
@@ -40,16 +40,16 @@ func TestPlacesOfSimilarNames(t *testing.T) {
 		shift  int // of the bits after those that the names share
 		most   int
 	}{
-		{"/records/%07d", 32, 2},
-		{"/article-%d.mp4", 32, 2},
-		{"/item?id=%d", 32, 2},
-		{"/item?id=%d&verb=get", 32, 2},
+		{"/records/%07d", 24, 2},
+		{"/article-%d.mp4", 24, 2},
+		{"/item?id=%d", 24, 2},
+		{"/item?id=%d&verb=get", 24, 2},
 		{"/%x-9f", 40, 1}, // names in random order: those with the same beginning
 		{"/title-%c", 40, 1},
 	} {
 		runs, all := map[int64]bool{}, map[int64]bool{}
 		for i := range 1000 {
-			place := places{similar: true}.of("https://example.org" + fmt.Sprintf(test.format, 0x2a200+i))
+			place := places{stemBits: 16}.of("https://example.org" + fmt.Sprintf(test.format, 0x2a200+i))
 			runs[place>>test.shift], all[place] = true, true
 		}
 		if len(runs) > test.most || len(all) < 1000 {
@@ -62,8 +62,8 @@ func TestPlacesOfSimilarNames(t *testing.T) {
 func TestPlacesOfNewState(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		for _, opened := range []string{"first", "again"} {
-			if !db.open(t, nil).places.similar {
-				t.Errorf("opened %s, a new state has the places of older programs", opened)
+			if got := db.open(t, nil).places; got.stemBits != 16 {
+				t.Errorf("opened %s, a new state has the places %+v", opened, got)
 			}
 		}
 	})
@@ -71,19 +71,25 @@ func TestPlacesOfNewState(t *testing.T) {
 
 // TestPlacesOfOldState: a state in which a set was before keeps the places that older programs know.
 func TestPlacesOfOldState(t *testing.T) {
-	eachEngine(t, func(t *testing.T, db database) {
-		const uri = "https://example.org/records/1000000"
-		db.made(t, similarPlaces-1, func(c rowdb.Conn) error {
-			_, err := c.Exec(t.Context(), "INSERT INTO rs_set (name, journal, ready, begin, since, last, count, archive) VALUES ('other', 1, 1, 1, 1, 1, 0, 1)")
-			return err
+	for script, want := range map[int]places{22: {}, 23: {stemBits: 8}} {
+		t.Run(fmt.Sprint("script ", script), func(t *testing.T) {
+			eachEngine(t, func(t *testing.T, db database) { testPlacesOfOldState(t, db, script, want) })
 		})
-		set := db.open(t, nil).mustSet(t, "", nil)
-		if err := set.Put(t.Context(), resourcesync.Resource{Key: "a", URI: uri}); err != nil || !covers(t, set, uri) {
-			t.Errorf("the resource is not covered, %v", err)
-		}
-		place, err := rowdb.One(t.Context(), set.store.db, rowdb.Int, "SELECT place FROM rs_resource")
-		if err != nil || place != (places{}).of(uri) {
-			t.Errorf("an older program would not find the place %d, %v", place, err)
-		}
+	}
+}
+
+func testPlacesOfOldState(t *testing.T, db database, script int, want places) {
+	const uri = "https://example.org/records/1000000"
+	db.made(t, script, func(c rowdb.Conn) error {
+		_, err := c.Exec(t.Context(), "INSERT INTO rs_set (name, journal, ready, begin, since, last, count, archive) VALUES ('other', 1, 1, 1, 1, 1, 0, 1)")
+		return err
 	})
+	set := db.open(t, nil).mustSet(t, "", nil)
+	if err := set.Put(t.Context(), resourcesync.Resource{Key: "a", URI: uri}); err != nil || !covers(t, set, uri) {
+		t.Errorf("the resource is not covered, %v", err)
+	}
+	place, err := rowdb.One(t.Context(), set.store.db, rowdb.Int, "SELECT place FROM rs_resource")
+	if err != nil || place != want.of(uri) {
+		t.Errorf("an older program would not find the place %d, %v", place, err)
+	}
 }
