@@ -8,6 +8,7 @@ import (
 
 	"modernc.org/libc"
 	"modernc.org/libc/sys/types"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // TestKeepHeap: a block of each size whose page has no other users stays mapped when it is freed.
@@ -24,6 +25,22 @@ func TestKeepHeap(t *testing.T) {
 		if !mapped(t, block) {
 			t.Errorf("a block of %d bytes is unmapped when it is freed", 1<<log)
 		}
+	}
+}
+
+// TestKeepBuffers: a buffer stays mapped when it is freed, however many blocks of its size are in use.
+func TestKeepBuffers(t *testing.T) {
+	KeepHeap()
+	tls := libc.NewTLS()
+	defer tls.Close()
+	for used := range 200 {
+		buffer := sqlite3.Xsqlite3_malloc(tls, bufferSize)
+		sqlite3.Xsqlite3_free(tls, buffer)
+		if !mapped(t, buffer) {
+			t.Fatalf("with %d blocks of its size in use, a buffer is unmapped when it is freed", used)
+		}
+		block := libc.Xmalloc(tls, 2*bufferSize)
+		defer libc.Xfree(tls, block)
 	}
 }
 
