@@ -1,0 +1,101 @@
+package pgstore_test
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
+	"github.com/resourcesync-go/resourcesync/internal/pgtest"
+)
+
+// TestReadFromConflict removes dead rows in the primary while a standby reads a list, so that the standby ends
+// the read: "conflict with recovery". Each reader gets everything once, and no error.
+func TestReadFromConflict(t *testing.T) {
+	needs.Time(t)
+	a := pgtest.Start(t)
+	b := a.Standby()
+	b.Exec("ALTER SYSTEM SET max_standby_streaming_delay = 0")
+	b.Exec("SELECT pg_reload_conf()")
+	m := joinReading(t, b, a, b)
+	const n = 51_000 // more than a snapshot
+	all := resources(n)
+	for i := range all {
+		all[i].URI += "/" + strings.Repeat("x", 500) // more than the buffers between the standby and a slow reader
+	}
+	for part := range slices.Chunk(all, 1000) {
+		must(t, m.set.Put(t.Context(), part...))
+	}
+	await(t, "the changes", func() bool { return a.Exec("SELECT count(*) FROM rs_pending") == "0" })
+	a.Exec("CREATE TABLE foreign_rows (n int)")
+
+	// conflict removes rows that a snapshot of the standby may still read. It reports whether the standby
+	// has ended the session or the statement, or its replay waits because the reader takes no rows. The
+	// standby counts a conflict of a statement when the transaction ends. If the primary serves the read,
+	// there is no conflict.
+	conflict := func() bool {
+		t.Helper()
+		const ended = "SELECT confl_snapshot FROM pg_stat_database_conflicts WHERE datname = 'postgres'"
+		before := b.Exec(ended)
+		a.Exec("INSERT INTO foreign_rows SELECT generate_series(1, 1000)")
+		a.Exec("DELETE FROM foreign_rows")
+		a.Exec("VACUUM foreign_rows")
+		position := a.Exec("SELECT pg_current_wal_insert_lsn()::text")
+		for began := time.Now(); time.Since(began) < 5*time.Second; time.Sleep(20 * time.Millisecond) {
+			switch {
+			case b.Exec(ended) != before, b.Exec("SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction (aborted)'") != "0":
+				return true
+			case b.Exec("SELECT (pg_last_wal_replay_lsn() >= '"+position+"')::text") == "true":
+				return false
+			}
+		}
+		return true
+	}
+	lists := map[string]iter.Seq2[string, error]{
+		"resources": func(yield func(string, error) bool) {
+			for r, err := range m.set.Resources(t.Context(), resourcesync.Range{}) {
+				if !yield(r.Key, err) {
+					return
+				}
+			}
+		},
+		"changes": func(yield func(string, error) bool) {
+			for c, err := range m.set.Changes(t.Context(), resourcesync.Interval{From: m.since()}) {
+				if !yield(c.Resource.Key, err) {
+					return
+				}
+			}
+		},
+	}
+	for name, list := range lists {
+		for _, at := range []int{300, 50_500} {
+			for failed := int64(0); failed == 0; {
+				a.CaughtUp(b)
+				await(t, "the standby", func() bool { return m.standby().Err == nil })
+				i, before, hit := 0, m.standby(), false
+				for key, err := range list {
+					must(t, err)
+					if want := fmt.Sprintf("%06d", i); key != want {
+						t.Fatalf("%s: %q instead of %q", name, key, want)
+					}
+					if i++; i == at {
+						hit = conflict()
+					}
+				}
+				if i != n {
+					t.Fatalf("%s, a conflict after %d: %d entries", name, at, i)
+				}
+				if failed = m.standby().Failed - before.Failed; hit && failed == 0 {
+					t.Errorf("%s: a read with a conflict after %d entries has not failed", name, at)
+				}
+			}
+		}
+	}
+	if !strings.Contains(m.log.String(), "due to conflict with recovery (SQLSTATE 40001)") {
+		t.Errorf("the standby never said 40001:\n%s", m.log.String())
+	}
+}
