@@ -18,6 +18,7 @@ func TestOutage(t *testing.T) {
 	w := newWatched(t, postgresDatabaseAt(t, pgtest.Address(server)))
 	papers := w.open(t)
 	w.log.Reset()
+	server.Exec("CHECKPOINT") // the tests' connections do not wait until a commit is on disk
 	server.Kill()
 	for range 2 {
 		papers.prove(t.Context())
