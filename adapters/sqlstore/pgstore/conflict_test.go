@@ -33,9 +33,9 @@ func TestReadFromConflict(t *testing.T) {
 	await(t, "the changes", func() bool { return a.Exec("SELECT count(*) FROM rs_pending") == "0" })
 	a.Exec("CREATE TABLE foreign_rows (n int)")
 
-	// conflict removes rows that a snapshot of the standby may still read. It reports whether the standby
-	// has ended the session or the statement, or its replay waits because the reader takes no rows. The
-	// standby counts a conflict of a statement when the transaction ends. If the primary serves the read,
+	// conflict removes rows that a snapshot of the standby may still read, and waits until the standby
+	// has ended the session or the statement, which it reports. The standby counts a conflict of a statement
+	// when the transaction ends, so for a while its replay waits instead. If the primary serves the read,
 	// there is no conflict.
 	conflict := func() bool {
 		t.Helper()
@@ -53,7 +53,7 @@ func TestReadFromConflict(t *testing.T) {
 				return false
 			}
 		}
-		return true
+		return false
 	}
 	lists := map[string]iter.Seq2[string, error]{
 		"resources": func(yield func(string, error) bool) {
@@ -73,7 +73,10 @@ func TestReadFromConflict(t *testing.T) {
 	}
 	for name, list := range lists {
 		for _, at := range []int{300, 50_500} {
-			for failed := int64(0); failed == 0; {
+			for failed, tries := int64(0), 0; failed == 0; tries++ {
+				if tries == 50 {
+					t.Fatalf("%s: no conflict after %d entries", name, at)
+				}
 				a.CaughtUp(b)
 				await(t, "the standby", func() bool { return m.standby().Err == nil })
 				i, before, hit := 0, m.standby(), false
@@ -90,7 +93,7 @@ func TestReadFromConflict(t *testing.T) {
 					t.Fatalf("%s, a conflict after %d: %d entries", name, at, i)
 				}
 				if failed = m.standby().Failed - before.Failed; hit && failed == 0 {
-					t.Errorf("%s: a read with a conflict after %d entries has not failed", name, at)
+					t.Fatalf("%s: a read with a conflict after %d entries has not failed", name, at)
 				}
 			}
 		}
