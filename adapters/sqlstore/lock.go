@@ -9,10 +9,10 @@ import (
 // call with this name, in any process that uses the same database, gets the lock until f returns.
 // The locks of the store itself have no names.
 //
-// In PostgreSQL, the lock is that of a session, and takes a connection. If the process dies, stops,
+// In PostgreSQL, TryLock takes an advisory lock of a session, and so a connection. If the process dies, stops,
 // or is cut off from the database, the lock becomes free after a few seconds. The context of f
-// then ends, and f must return. In SQLite, the lock is that of a file beside the database, which
-// the system frees when the process dies.
+// then ends, and f must return. In SQLite, TryLock locks a file beside the database, and the
+// system frees the lock when the process dies.
 //
 // TryLock is safe for concurrent use.
 func (s *Store) TryLock(ctx context.Context, name string, f func(ctx context.Context) error) (bool, error) {
