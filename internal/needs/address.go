@@ -13,17 +13,18 @@ import (
 )
 
 // Ports below those from which systems choose ports for connections, and for listeners at port
-// 0. Each process has a block of them, and gives each only once: a program that a test starts
+// 0. Each process leases a block of them, and gives each only once: a program that a test starts
 // again finds its address free.
 const (
 	firstPort = 12_000
-	blockSize = 1_000
-	blocks    = 20
+	blockSize = 500
+	blocks    = 40
 )
 
 var (
 	addresses sync.Mutex
-	ports     []int // not given yet
+	lease     net.Listener // at the first port of this process's block, until the process ends
+	ports     []int        // of the block, not given yet
 )
 
 // Address returns an address of this computer at which nothing listens, for a program that has
@@ -32,17 +33,39 @@ func Address(t testing.TB) string {
 	t.Helper()
 	addresses.Lock()
 	defer addresses.Unlock()
+	if lease == nil {
+		lease = leaseBlock(t)
+	}
 	for {
 		if len(ports) == 0 {
-			ports = rand.Perm(blockSize)
+			ports = rand.Perm(blockSize - 1)
 		}
-		port := firstPort + os.Getpid()%blocks*blockSize + ports[0]
+		port := lease.Addr().(*net.TCPAddr).Port + 1 + ports[0]
 		ports = ports[1:]
 		address := fmt.Sprintf("127.0.0.1:%d", port)
 		if tryListen(address) == nil {
 			return address
 		}
 	}
+}
+
+// leaseBlock listens at the first port of a block that no other process has leased.
+func leaseBlock(t testing.TB) net.Listener {
+	t.Helper()
+	// Package os starts a process once, without the lock that tryListen takes, to find out whether the
+	// kernel has process descriptors. This makes it do so now.
+	if self, err := os.FindProcess(os.Getpid()); err == nil {
+		_ = self.Release()
+	}
+	var err error
+	for _, block := range rand.Perm(blocks) {
+		var l net.Listener
+		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", firstPort+block*blockSize)); err == nil {
+			return l
+		}
+	}
+	t.Fatalf("all %d blocks of ports from %d are leased: %v", blocks, firstPort, err)
+	return nil
 }
 
 // tryListen returns why nothing can listen at address, or nil. A process that another test starts has the
