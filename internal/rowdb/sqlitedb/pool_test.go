@@ -38,7 +38,7 @@ func TestFewConnections(t *testing.T) {
 // TestMoreUsersThanConnections has users who wait for the connections of others.
 func TestMoreUsersThanConnections(t *testing.T) {
 	for _, size := range []int{1, 2, 5} {
-		pool, err := openPool(filepath.Join(t.TempDir(), "test.db"), size)
+		pool, err := openPool(t.Context(), filepath.Join(t.TempDir(), "test.db"), size)
 		if err != nil {
 			t.Fatal(err)
 		}

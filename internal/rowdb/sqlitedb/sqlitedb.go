@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"time"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -41,7 +42,7 @@ type database struct {
 // synchronous=FULL, so that a commit survives a power cut. Foreign keys are not
 // enforced. A file with several names is refused, see [CheckLinks].
 func Open(ctx context.Context, path string, size int) (rowdb.DB, error) {
-	pool, err := openPool(path, size)
+	pool, err := openPool(ctx, path, size)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +64,10 @@ func checked(ctx context.Context, db *database) (rowdb.DB, error) {
 	return db, nil
 }
 
-func openPool(path string, size int) (*sqlitex.Pool, error) {
+// patience is how long Open waits for others that open the same file.
+const patience = 10 * time.Second
+
+func openPool(ctx context.Context, path string, size int) (*sqlitex.Pool, error) {
 	KeepHeap()
 	if err := MakePrivate(path); err != nil {
 		return nil, err
@@ -71,7 +75,7 @@ func openPool(path string, size int) (*sqlitex.Pool, error) {
 	if err := CheckLinks(path); err != nil {
 		return nil, err
 	}
-	pool, err := sqlitex.NewPool(path, sqlitex.PoolOptions{
+	options := sqlitex.PoolOptions{
 		PoolSize: size,
 		Flags:    sqlite.OpenReadWrite | sqlite.OpenCreate | sqlite.OpenWAL,
 		PrepareConn: func(c *sqlite.Conn) error {
@@ -86,8 +90,20 @@ func openPool(path string, size int) (*sqlitex.Pool, error) {
 			}
 			return nil
 		},
-	})
-	return pool, explain(err, path)
+	}
+	// The first connection to a new file gives it a write-ahead log. If several do so at the same
+	// time, SQLite's busy timeout would be a deadlock, so all but one fail at once.
+	for deadline := time.Now().Add(patience); ; {
+		pool, err := sqlitex.NewPool(path, options)
+		if sqlite.ErrCode(err).ToPrimary() != sqlite.ResultBusy || time.Now().After(deadline) {
+			return pool, explain(err, path)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }
 
 // check sets db's path, and refuses a database that is not a file, has no write-ahead log

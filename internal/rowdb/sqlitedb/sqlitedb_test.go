@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -12,10 +13,44 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
+// TestOpenTogether: a file can be opened while another process gives it a write-ahead log.
+func TestOpenTogether(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	other, err := sqlite.OpenConn(path, sqlite.OpenReadWrite|sqlite.OpenCreate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	for _, sql := range []string{"CREATE TABLE a (b)", "BEGIN IMMEDIATE"} {
+		if err := sqlitex.ExecuteTransient(other, sql, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opened := make(chan error)
+	go func() {
+		db, err := Open(t.Context(), path, 2)
+		if err == nil {
+			err = db.Close()
+		}
+		opened <- err
+	}()
+	select {
+	case err := <-opened:
+		t.Fatalf("opened while another process writes: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	if err := sqlitex.ExecuteTransient(other, "COMMIT", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-opened; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestCloseEarly closes a database during an operation, which must not keep the pool
 // from being closed.
 func TestCloseEarly(t *testing.T) {
-	pool, err := openPool(filepath.Join(t.TempDir(), "test.db"), 4)
+	pool, err := openPool(t.Context(), filepath.Join(t.TempDir(), "test.db"), 4)
 	if err != nil {
 		t.Fatal(err)
 	}
