@@ -3,6 +3,7 @@ package destination_test
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -58,4 +59,36 @@ func TestGoneTwice(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestGoneUnlisted has a change that is listed late, of a resource that is gone, before the Change List
+// begins anew. A later Resource List, which lacks the resource, and another answer settle the question.
+func TestGoneUnlisted(t *testing.T) {
+	s, url := newDated(t, history(map[string]string{"/chl.xml": changesIn(`from="2013-01-01T00:00:00Z"`, "updated a 2013-01-03T09:59:00Z")}))
+	s.remove("/c")
+	m := openMirror(t, url, t.TempDir(), nil)
+	for i, step := range []struct {
+		date            string
+		pages           map[string]string
+		failed, created int64
+	}{
+		{"Thu, 03 Jan 2013 10:00:00 GMT", nil, 0, 2},
+		{"Thu, 03 Jan 2013 10:05:00 GMT", map[string]string{
+			"/chl.xml": changesIn(`from="2013-01-01T00:00:00Z"`, "created c 2013-01-03T09:58:00Z", "updated a 2013-01-03T09:59:00Z"),
+		}, 1, 0},
+		{"Thu, 03 Jan 2013 11:05:00 GMT", map[string]string{
+			"/rl.xml":  resourcesAt("2013-01-03T11:00:00Z", "listed a =2013-01-02T13:00:00Z", "listed b =2013-01-02T14:00:00Z"),
+			"/chl.xml": changesIn(`from="2013-01-03T11:00:00Z"`),
+		}, 0, 0},
+		{"Thu, 03 Jan 2013 11:06:00 GMT", nil, 0, 0},
+		{"Thu, 03 Jan 2013 11:07:00 GMT", map[string]string{"/c": "c"}, 0, 1}, // it was a mistake
+	} {
+		s.mu.Lock()
+		maps.Copy(s.pages, step.pages)
+		s.date = step.date
+		s.mu.Unlock()
+		if r := m.sync(t); r.Failed != step.failed || r.Created != step.created {
+			t.Errorf("run %d: %+v", i, r)
+		}
+	}
 }

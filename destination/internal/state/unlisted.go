@@ -150,7 +150,13 @@ func forgottenArgs(baseline int64, at time.Time) []any {
 	return []any{baseline, nanos(at), nanos(time.Now())}
 }
 
-// Forget drops the noted resources of a set that a baseline, complete up to at, no longer lists.
+// Forget drops the noted resources of a set that a baseline, complete up to at, no longer lists. One that changed before
+// at, and has answered since that it is gone, is asked again: the baseline and one more such answer settle that.
 func (s *State) Forget(set string, baseline int64, at time.Time) error {
-	return s.exec("DELETE FROM pending WHERE sets = ? AND "+forgotten, append([]any{set}, forgottenArgs(baseline, at)...)...)
+	if err := s.exec("DELETE FROM pending WHERE sets = ? AND "+forgotten, append([]any{set}, forgottenArgs(baseline, at)...)...); err != nil {
+		return err
+	}
+	return s.exec(`UPDATE pending SET doubt = ?1, attempts = 0
+		WHERE sets = ?2 AND seen < ?3 AND change != 'deleted' AND doubt != ?1 AND datetime > 0 AND datetime <= ?4 AND gone > 0 AND `+unsettled,
+		DoubtDeletion, set, baseline, nanos(at))
 }
