@@ -16,7 +16,7 @@ import (
 var rooms = map[string][]string{
 	"cmd/resourcesync": {
 		"manual.go", "main.go", "commands.go", "status.go", "check.go", "triggers.go", "mirror.go", "version.go",
-		"checkconfig.go", "confirm.go", "build.go", "run.go", "serve.go",
+		"checkconfig.go", "confirm.go", "build.go", "run.go", "arguments.go",
 	},
 	"cmd/resourcesync/internal/mirror": {
 		"follow.go", "audit.go", "status.go", "sink.go", "metrics.go", "mirror.go", "settings.go",

@@ -63,7 +63,7 @@ func parseAlone(command string, c *settings.Catalog, args []string) error {
 	return refuse(command, err)
 }
 
-// refuse adds a hint at the help to err, an error of the settings of a command.
+// refuse adds a hint to --help to err, an error in the settings of a command.
 func refuse(command string, err error) error {
 	if err == nil || errors.Is(err, settings.ErrHelp) || errors.Is(err, settings.ErrHelpAll) {
 		return err
