@@ -159,7 +159,7 @@ func (s *Site) read(p *page, mark stamp, res *http.Response) (verdict, error) {
 			return verdict{}, err
 		}
 	}
-	if reason := refusal(p.uri, res.Header, text); reason != "" {
+	if reason := unlistable(p.uri, res.Header, text); reason != "" {
 		return verdict{reason: reason}, nil
 	}
 	if mark.Uncacheable = isUncacheable(res.Header["Cache-Control"]); mark.Uncacheable && s.options.RespectCacheControl {

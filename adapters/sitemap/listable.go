@@ -22,9 +22,9 @@ import (
 // maxHead is the maximum number of bytes of a page that are searched for its head.
 const maxHead = 4 << 20
 
-// refusal returns the reason why a public page must not be listed, or "". page is its beginning, or
+// unlistable returns the reason why a public page must not be listed, or "". page is its beginning, or
 // nil if that must not be examined.
-func refusal(u *url.URL, h http.Header, page []byte) string {
+func unlistable(u *url.URL, h http.Header, page []byte) string {
 	for _, value := range h["X-Robots-Tag"] {
 		if hasNoindex(value) {
 			return "noindex"
@@ -38,7 +38,7 @@ func refusal(u *url.URL, h http.Header, page []byte) string {
 	if !isHTML(h, page) {
 		return ""
 	}
-	return refusalOfHead(u, decoded(h, page), len(page) >= maxHead)
+	return unlistableHead(u, decoded(h, page), len(page) >= maxHead)
 }
 
 // decoded returns the text of a page in UTF-8, from the encoding that browsers detect: by a byte
@@ -90,9 +90,9 @@ func decodeHead(coding string, h http.Header, page []byte) ([]byte, error) {
 	return page, nil
 }
 
-// refusalOfHead checks <meta name="robots"> and <link rel="canonical">. A page that is truncated
+// unlistableHead checks <meta name="robots"> and <link rel="canonical">. A page that is truncated
 // before its head ends is refused.
-func refusalOfHead(u *url.URL, page io.Reader, truncated bool) string {
+func unlistableHead(u *url.URL, page io.Reader, truncated bool) string {
 	z := html.NewTokenizer(page)
 	base := u
 	for inHead := true; ; {
