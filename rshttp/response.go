@@ -3,6 +3,7 @@ package rshttp
 import (
 	"container/list"
 	"io"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	gocache "github.com/patrickmn/go-cache"
 
+	"github.com/resourcesync-go/resourcesync/internal/accept"
 	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/pages"
 )
@@ -75,8 +77,8 @@ func cacheControl(st *document.State) []string {
 	return cacheAsk
 }
 
-// isDated reports whether Last-Modified identifies the state of d, which stays so. Reading
-// the clock can take longer than all the rest.
+// isDated reports whether Last-Modified identifies the state of d. Once it does, it always does, so
+// the result is kept: reading the clock can take longer than everything else.
 func (d *response) isDated() bool {
 	if d.hdrLastModified == nil {
 		return false
@@ -162,6 +164,48 @@ func (c *cache) size() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.bytes
+}
+
+// send answers r with doc, or with 304.
+func (s *server) send(w http.ResponseWriter, r *http.Request, doc *response) {
+	h := w.Header()
+	if before := h["Vary"]; len(before) > 0 {
+		h["Vary"] = append(before, doc.hdrVary...)
+	} else {
+		h["Vary"] = doc.hdrVary
+	}
+	h["Cache-Control"] = doc.hdrCacheControl
+	dated := doc.isDated()
+	if dated {
+		h["Last-Modified"] = doc.hdrLastModified
+	}
+	zipped := accept.Gzip(r.Header["Accept-Encoding"])
+	etag := doc.hdrETag
+	if zipped {
+		etag = doc.hdrGzipETag
+	}
+	h["Etag"] = etag
+	if doc.notModified(r.Header, etag[0], dated) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	h["Content-Type"] = doc.hdrType
+	h["X-Content-Type-Options"] = hdrNosniff
+	if zipped {
+		h["Content-Encoding"] = hdrGzip
+		h["Content-Length"] = doc.hdrGzipLength
+	} else {
+		h["Content-Length"] = doc.hdrLength
+	}
+	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return
+	}
+	if err := doc.writeTo(w, zipped); err != nil && r.Context().Err() == nil {
+		// The status has been sent; the client sees the closed connection.
+		s.sparse.Log(r.Context(), s.log, slog.LevelDebug, "document not sent", slog.String("path", doc.target.Path), slog.Any("error", err))
+		panic(http.ErrAbortHandler)
+	}
 }
 
 func (d *response) writeTo(w io.Writer, zipped bool) error {

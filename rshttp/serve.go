@@ -2,16 +2,14 @@ package rshttp
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 
-	"github.com/resourcesync-go/resourcesync/internal/accept"
 	"github.com/resourcesync-go/resourcesync/internal/admission"
 	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 )
 
-// This file handles a request: find the route, compare the state, render, send.
+// This file handles a request: find the route, compare the state, render. response.go sends.
 
 // find returns the target of a path, and its cached document, fresh or not, if there is one.
 func (s *Source) find(path string) (document.Target, *response, bool) {
@@ -129,46 +127,4 @@ func (s *Source) renderAnew(ctx context.Context, t document.Target) (doc *respon
 		s.cache.put(doc)
 	}
 	return doc, nil
-}
-
-// send answers r with doc, or with 304.
-func (s *server) send(w http.ResponseWriter, r *http.Request, doc *response) {
-	h := w.Header()
-	if before := h["Vary"]; len(before) > 0 {
-		h["Vary"] = append(before, doc.hdrVary...)
-	} else {
-		h["Vary"] = doc.hdrVary
-	}
-	h["Cache-Control"] = doc.hdrCacheControl
-	dated := doc.isDated()
-	if dated {
-		h["Last-Modified"] = doc.hdrLastModified
-	}
-	zipped := accept.Gzip(r.Header["Accept-Encoding"])
-	etag := doc.hdrETag
-	if zipped {
-		etag = doc.hdrGzipETag
-	}
-	h["Etag"] = etag
-	if doc.notModified(r.Header, etag[0], dated) {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
-	h["Content-Type"] = doc.hdrType
-	h["X-Content-Type-Options"] = hdrNosniff
-	if zipped {
-		h["Content-Encoding"] = hdrGzip
-		h["Content-Length"] = doc.hdrGzipLength
-	} else {
-		h["Content-Length"] = doc.hdrLength
-	}
-	w.WriteHeader(http.StatusOK)
-	if r.Method == http.MethodHead {
-		return
-	}
-	if err := doc.writeTo(w, zipped); err != nil && r.Context().Err() == nil {
-		// The status has been sent; the client sees the closed connection.
-		s.sparse.Log(r.Context(), s.log, slog.LevelDebug, "document not sent", slog.String("path", doc.target.Path), slog.Any("error", err))
-		panic(http.ErrAbortHandler)
-	}
 }
