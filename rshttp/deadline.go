@@ -7,10 +7,9 @@ import (
 	"time"
 )
 
-// A lazyDeadline is a context whose deadline is a time after it is first asked for its
-// deadline or its end. It starts a timer only when its Done is called. A request that is
-// answered from the cache does neither, and would spend a third of its time on the clock and
-// the timer.
+// A lazyDeadline is a context whose time limit begins when Deadline or Done is first called. It
+// starts a timer only when Done is called. A request that is answered from the cache needs
+// neither, and would otherwise spend a third of its time on the clock and the timer.
 type lazyDeadline struct {
 	context.Context
 	limit    time.Duration

@@ -87,7 +87,7 @@ func (s *Source) fail(w http.ResponseWriter, r *http.Request, err error, page bo
 		level = slog.LevelDebug
 	}
 	id := rand.Text()
-	s.sparse.LogKind(r.Context(), s.log, level, text, "request not answered", slog.String("request_id", id),
+	s.sparse.LogKind(r.Context(), s.log, level, text, "request failed", slog.String("request_id", id),
 		slog.String("path", r.URL.Path), slog.Int("status", status), slog.Any("error", err))
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// noteStripped logs, once, that a request for a document has come without the beginning of
-// its path, so that it was not recognized. mounted means that r would be answered 404.
+// noteStripped logs, once, that a request for a document has arrived without the beginning of
+// its path, so it was not recognized. mounted means that r would be answered 404.
 func (s *Source) noteStripped(r *http.Request, mounted bool) {
 	base := s.site.Routes.Base
 	if strings.HasPrefix(r.URL.Path, base) || s.stripped.Load() {
@@ -25,7 +25,7 @@ func (s *Source) noteStripped(r *http.Request, mounted bool) {
 		_, _, found = s.find(whole)
 	}
 	if found && s.stripped.CompareAndSwap(false, true) {
-		s.log.Warn("documents are requested without the beginning of their paths, and answered 404: mount the Source without http.StripPrefix, and have a proxy in front pass the complete path",
+		s.log.Warn("requests for documents arrive without the beginning of their paths, and are answered 404: mount the Source without http.StripPrefix, and have a proxy in front pass the complete path",
 			"requested", r.URL.Path, "document", whole)
 	}
 }

@@ -221,7 +221,7 @@ func (r *runner) checkRun(ctx context.Context) error {
 	for _, p := range r.components {
 		names = append(names, p.name)
 	}
-	err = fmt.Errorf("rshttp: no process runs the Source, and changes are not announced: call Run in a long-running process (not running: %s)", strings.Join(names, ", "))
+	err = fmt.Errorf("rshttp: no process is running the Source, so changes are not announced: call Run in a long-running process (not running: %s)", strings.Join(names, ", "))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.logged {

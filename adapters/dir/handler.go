@@ -121,7 +121,7 @@ func (d *Dir) noteStripped(r *http.Request) {
 		return
 	}
 	if key, ok := d.Key(whole); ok && !isFolder(key) && d.Lists(key) && d.stripped.CompareAndSwap(false, true) {
-		d.log.Warn("dir: files are requested without the beginning of their paths, and not found: mount the handler of the folder without http.StripPrefix",
+		d.log.Warn("dir: requests for files arrive without the beginning of their paths, and are answered 404: mount the handler of the folder without http.StripPrefix",
 			"requested", r.URL.Path, "file", whole.Path)
 	}
 }

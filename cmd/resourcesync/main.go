@@ -8,7 +8,7 @@
 //
 // The exit status is 0 on success, including after SIGINT or SIGTERM; 2 if the command line
 // or the configuration is wrong, or names a file or folder that cannot be used; and 1 after
-// any other failure, which may pass.
+// any other failure, which may be temporary.
 package main
 
 import (

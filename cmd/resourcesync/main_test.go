@@ -66,7 +66,7 @@ func Example() {
 	// "resourcesync COMMAND --help" describes a command.
 	//
 	// The exit status is 0 on success, also after Ctrl-C or SIGTERM; 2 if the command line or
-	// the configuration is wrong, so that another try does not help before it is corrected; and
+	// the configuration is wrong, so a retry will not help until it is corrected; and
 	// 1 if a command could not run or has failed for another reason, such as a port in use or a
 	// database that does not answer. "check" ends with 1 if there is an error or a broken
 	// must, and with 2 if there is no verdict.

@@ -14,7 +14,7 @@ import (
 )
 
 // ErrBusy says that a request was not admitted in time.
-var ErrBusy = errors.New("too many requests are being worked on")
+var ErrBusy = errors.New("too many requests in progress")
 
 // A Limiter bounds concurrent work of one kind. Unlisted work gets at most a quarter of
 // the places, and at least one.

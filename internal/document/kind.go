@@ -25,7 +25,7 @@ type Kind struct {
 	Needs func(*Set) bool
 
 	// Parent is the kind of the index that lists the document, if there is one, and
-	// parts is the kind of the documents that it lists if it is an index.
+	// Parts is the kind of the documents that it lists if it is an index.
 	Parent, Parts string
 
 	// Capability is stated by the document. It is empty for a plain sitemap.
@@ -37,7 +37,7 @@ type Kind struct {
 	listed func(t Target) bool
 
 	// State reads the state of t. was is the state that a cached document shows, or
-	// nil; if that is still current, state returns was itself. If state is nil, the document
+	// nil; if that is still current, State returns was itself. If State is nil, the document
 	// is a function of the configuration.
 	State func(ctx context.Context, t Target, was *State) (*State, error)
 
@@ -45,8 +45,8 @@ type Kind struct {
 	// depend on the content. It returns ErrMoved if st is no longer current.
 	Render func(ctx context.Context, t Target, st *State, b *render.Body) error
 
-	// html means that the document has an HTML page, of the kind page unless there are no
-	// pages. document is the kind of the document whose page this one is, or nil.
+	// html means that the document has an HTML page, of the kind Page unless there are no
+	// pages. Document is the kind of the document whose page this one is, or nil.
 	html           bool
 	Page, Document *Kind
 

@@ -10,8 +10,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/checked"
 )
 
-// maxUpdates is how often a document is rendered in parts, at most. Another time is needed
-// if the set changes meanwhile.
+// maxUpdates is the maximum number of attempts to render a document in parts. An attempt fails if
+// the set changes meanwhile.
 const maxUpdates = 3
 
 // listParts writes the entries of all resources of the document. If the set knows which parts

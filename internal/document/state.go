@@ -115,7 +115,7 @@ func PartitionState(p *partition.Partition, was *State) *State {
 }
 
 // ErrMoved means that the state of a document has changed while it was rendered.
-var ErrMoved = errors.New("the division of the set or its journal has changed meanwhile")
+var ErrMoved = errors.New("the division of the set or its journal changed during rendering")
 
 // Gone means that a document no longer exists, and that a client should continue at its
 // index.

@@ -38,7 +38,7 @@ func (t Target) Fresh(ctx context.Context, was *State) (bool, error) {
 	return err == nil && was != nil && now == was, err
 }
 
-// Now returns the state of t, or was if that, which may be nil, is still current.
+// Now returns the current state of t: was itself if it is still current. was may be nil.
 func (t Target) Now(ctx context.Context, was *State) (*State, error) {
 	if t.Kind.State == nil { // whether or not the sets have content
 		if was == nil {

@@ -19,7 +19,7 @@ const (
 )
 
 // isBoundary reports whether a segment begins at key. It depends on the key alone, so a
-// change moves the boundaries beside it only, and all replicas have the same segments. The
+// change moves only the boundaries next to it, and all replicas have the same segments. The
 // low bits of the hash hardly depend on a key that has a part twice, such as 42/42.pdf.
 func isBoundary(key string) bool {
 	h := fnv.New32a()
