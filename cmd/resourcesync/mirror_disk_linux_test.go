@@ -43,7 +43,7 @@ func TestMirrorDiskFull(t *testing.T) {
 func mirrorToFullDisk(t *testing.T, s *served, dir string) {
 	t.Helper()
 	status, _, stderr := runMirror(t, s.site, dir)
-	if status != 1 || !strings.Contains(stderr, " of the copy is full: make room") /* or that of its state */ {
+	if status != 1 || !strings.Contains(stderr, " of the copy is full: make room") { // the disk of the copy, or of the state of the copy
 		t.Errorf("status %d: %s", status, stderr)
 	}
 	if names, _ := os.ReadDir(filepath.Join(dir, ".resourcesync/tmp")); len(names) > 0 {

@@ -14,8 +14,8 @@ const (
 	hubPath        = "hub"
 )
 
-// note sends the notification of an entry of the log. That of a change of the Source Description is sent on the channels of
-// all sets (Framework Notification, section 2).
+// note sends the notification of an entry of the log. All channels get the notification of a change of the Source
+// Description (Framework Notification, section 2).
 func (h *hub) note(e *entry) {
 	f := &foreign{h.World}
 	h.mu.Lock()
