@@ -48,11 +48,11 @@ func (r *Resource) match(c *resourcesync.Change) match {
 func (r *Resource) requestedAfter(t time.Time) bool { return t.Before(r.Asked.Add(time.Second)) }
 
 // isAsked reports whether only a request shows if the copy has the version of an entry: no
-// lastmod of the copy is known, and the lastmod of the entry is after the request of the
-// copy.
+// lastmod of the copy is known, and the copy may have been requested before the lastmod of the
+// entry.
 func (r *Resource) isAsked(c *resourcesync.Change) bool {
 	t := c.Resource.LastModified
-	return r.LastMod.IsZero() && !t.IsZero() && !r.requestedAfter(t) && r.match(c) == unsure
+	return r.LastMod.IsZero() && t.After(r.Asked) && r.match(c) == unsure
 }
 
 // canBe reports whether the copy can have the version of an entry that differs from the copy in times only. If it was
