@@ -24,6 +24,11 @@ func (r *run) readChanges(ctx context.Context, set tree.Set, st *state.Set) (not
 			return noted, gap, err
 		}
 	}
+	if len(lists) > 0 { // packages can lag behind the lists, whose changes are noted again after theirs
+		if err := r.state.Write(ctx, func() error { return r.state.ForgetAllReadings(set.URI) }); err != nil {
+			return 0, false, err
+		}
+	}
 	noted, gap, err = r.readChangeDumps(ctx, set, st)
 	if len(lists) == 0 || gap {
 		return noted, gap, err
