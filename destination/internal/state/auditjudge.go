@@ -110,6 +110,8 @@ func (a *Audit) judge(at time.Time, p *Pending, w *Staged, m *Member) (Compariso
 		return Undecided, nil
 	case w.Unsure != DoubtNone && m == nil:
 		return a.s.decided(w.Change.Resource.URI, Later, Missing)
+	case w.Unsure != DoubtNone && p != nil && m.match(&p.Change) == current: // the list may be older
+		return a.s.decided(w.Change.Resource.URI, Same, Undecided)
 	case w.Unsure != DoubtNone:
 		return a.s.decided(w.Change.Resource.URI, Same, Differs)
 	case deleted && p == nil:
