@@ -43,39 +43,6 @@ func AppendEntry(b []byte, h *Head, e *Entry) (_ []byte, dropped int) {
 	return w.b, w.dropped
 }
 
-// entry appends the <url> or <sitemap> of e.
-func (w *writer) entry(h *Head, e *Entry) {
-	begin, end := "<url>\n<loc>", "</url>\n"
-	if h.Index {
-		begin, end = "<sitemap>\n<loc>", "</sitemap>\n"
-	}
-	b := append(w.b, begin...)
-	b = appendText(b, e.Loc)
-	b = append(b, "</loc>\n"...)
-	w.b = b
-	switch {
-	case e.LastMod.IsZero():
-	case isTime(e.LastMod):
-		w.b = append(appendTime(append(w.b, "<lastmod>"...), e.LastMod), "</lastmod>\n"...)
-	default:
-		w.drop("LastModified", e.LastMod.String(), noTime)
-	}
-	switch {
-	case e.ChangeFreq == "":
-	case isChangeFreq(e.ChangeFreq):
-		w.b = append(w.b, "<changefreq>"...)
-		w.b = append(w.b, e.ChangeFreq...)
-		w.b = append(w.b, "</changefreq>\n"...)
-	default:
-		w.drop("ChangeFreq", e.ChangeFreq, "use always, hourly, daily, weekly, monthly, yearly or never")
-	}
-	if !h.plain() {
-		w.metadata(&e.Metadata)
-		w.links(e.Links)
-	}
-	w.b = append(w.b, end...)
-}
-
 // CheckResource reports why r cannot be published in full: [CheckURI] refuses its URI,
 // or [CheckEntry] refuses other values of its entry. Stores call it before they accept
 // a resource.
