@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 
 	"github.com/gofrs/flock"
 )
@@ -37,7 +38,8 @@ func OwnFiles() []string { return []string{recordName, lockName, tempName} }
 type tree struct {
 	root    *os.Root
 	lock    *flock.Flock
-	changed func() // after each change, or nil
+	changed func()   // after each change, or nil
+	writing sync.Map // of *sync.Mutex, by folder: the file tempName can be one file only
 }
 
 // openTree opens the folder out. It creates the folder if it does not exist.
@@ -171,6 +173,9 @@ func (c *comparison) Write(p []byte) (int, error) {
 // Write implements [Store]. Only the lock keeps others from the file.
 func (t *tree) Write(_ context.Context, name string, content Content, _ Stamp) (now Stamp, err error) {
 	folder := path.Dir(name)
+	one, _ := t.writing.LoadOrStore(folder, new(sync.Mutex))
+	one.(*sync.Mutex).Lock()
+	defer one.(*sync.Mutex).Unlock()
 	if err := t.makeFolder(folder); err != nil {
 		return now, err
 	}

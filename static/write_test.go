@@ -3,6 +3,7 @@ package static
 import (
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
 	"net/http/httptest"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -168,4 +170,26 @@ func TestDumpEvery(t *testing.T) {
 	if report := s.write(Options{}); !slices.ContainsFunc(report.Written, isPackage) {
 		t.Errorf("written: %q", report.Written)
 	}
+}
+
+// TestConcurrentWrites: files of a folder that are written at the same time are whole.
+func TestConcurrentWrites(t *testing.T) {
+	t.Parallel()
+	files, err := openTree(t.TempDir(), nil)
+	must(t, err)
+	defer files.close()
+	var writing sync.WaitGroup
+	for i := range 4 {
+		writing.Go(func() {
+			name, content := fmt.Sprint("a/", i), Content{WriterTo: text(strings.Repeat(fmt.Sprint(i), 1000))}
+			for range 20 {
+				if _, err := files.Write(t.Context(), name, content, Stamp{}); err != nil {
+					t.Error(err)
+				} else if _, same, err := files.Compare(t.Context(), name, content); err != nil || !same {
+					t.Errorf("%s has the content of another: %v", name, err)
+				}
+			}
+		})
+	}
+	writing.Wait()
 }

@@ -35,6 +35,7 @@ import (
 	"log/slog"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/static"
@@ -60,7 +61,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// A Store is a [static.Store] in a bucket.
+// A Store is a [static.Store] in a bucket. Between Lock and Unlock, its methods are safe for concurrent use.
 type Store struct {
 	client  Client
 	options Options
@@ -70,20 +71,12 @@ type Store struct {
 	waits       bool       // for the lease of another process, which was logged
 	held        *stateLock // Options.TryLock, or nil
 	lease       *lease
-	folders     map[string]*folder
+
+	mu      sync.Mutex
+	folders map[string]*folder
 }
 
 var _ static.Store = (*Store)(nil)
-
-// A folder is what a Store knows about the objects in a folder since it has the lease.
-type folder struct {
-	asked  int                     // requests for single objects
-	listed map[string]static.Stamp // by name; nil if the folder has not been listed
-}
-
-// askFirst is the number of objects that are asked for before their folder is listed. A folder with
-// fewer documents may have any number of other objects.
-const askFirst = 16
 
 // minLease is the shortest time of a lease. A shorter one ends between two renewals.
 const minLease = 100 * time.Millisecond
@@ -112,49 +105,6 @@ func (s *Store) key(name string) string { return s.options.Prefix + name }
 
 // HasHeaders implements [static.Store].
 func (s *Store) HasHeaders() bool { return true }
-
-// Stat implements [static.Store]. After some objects of a folder, it lists the folder instead of
-// asking for each of them.
-func (s *Store) Stat(ctx context.Context, name string) (static.Stamp, error) {
-	dir, base := path.Split(name)
-	f := s.folder(dir)
-	if f.listed == nil && f.asked == askFirst {
-		if err := s.list(ctx, dir, f); err != nil {
-			return static.Stamp{}, err
-		}
-	}
-	if f.listed == nil {
-		f.asked++
-		o, err := s.client.Head(ctx, s.key(name))
-		return stampOf(o), wrap(name, err)
-	}
-	now, found := f.listed[base]
-	if !found {
-		return now, wrap(name, fs.ErrNotExist)
-	}
-	return now, nil
-}
-
-func (s *Store) folder(dir string) *folder {
-	f := s.folders[dir]
-	if f == nil {
-		f = new(folder)
-		s.folders[dir] = f
-	}
-	return f
-}
-
-func (s *Store) list(ctx context.Context, dir string, f *folder) error {
-	listed := make(map[string]static.Stamp)
-	for o, err := range s.client.List(ctx, s.key(dir)) {
-		if err != nil {
-			return wrap(dir, err)
-		}
-		listed[path.Base(o.Key)] = stampOf(o)
-	}
-	f.listed = listed
-	return nil
-}
 
 // ErrForeign means that another program has stored an object with the name of a document.
 var ErrForeign = errors.New("another program has stored it; move it away, or give another prefix")
@@ -212,14 +162,6 @@ func (s *Store) Write(ctx context.Context, name string, c static.Content, was st
 	return now, nil
 }
 
-// note adds an object to the listing of its folder, if that has been listed.
-func (s *Store) note(name string, now static.Stamp) {
-	dir, base := path.Split(name)
-	if f := s.folder(dir); f.listed != nil {
-		f.listed[base] = now
-	}
-}
-
 // put stores an object on a condition.
 func (s *Store) put(ctx context.Context, name string, body *spooled, h Header, c Condition) (etag string, err error) {
 	isStored := func(o Object) bool { return o.Digest == h.Digest && o.Size == body.size }
@@ -271,8 +213,7 @@ func (s *Store) Remove(ctx context.Context, name string) (removed bool, err erro
 	if err != nil {
 		return false, cmp.Or(s.held.check(), wrap(name, err))
 	}
-	dir, base := path.Split(name)
-	delete(s.folder(dir).listed, base)
+	s.forget(name)
 	return true, nil
 }
 
