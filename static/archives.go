@@ -12,22 +12,27 @@ import (
 // journal has. An archive of the host has no version, so its documents are always rendered.
 func (w *walk) archive(c resourcesync.Capability) error {
 	if a := w.set.ChangeArchiver; a != nil && c == resourcesync.ChangeListArchive {
-		stat, err := a.StatArchive(w.ctx)
+		stat, err := during(w.ctx, w.writer, func() (resourcesync.ArchiveStat, error) { return a.StatArchive(w.ctx) })
 		if err != nil {
 			return err
 		}
-		windows, err := a.ArchivedWindows(w.ctx, w.src.site.Division.PageSize)
+		windows, err := during(w.ctx, w.writer, func() ([]resourcesync.Interval, error) {
+			return a.ArchivedWindows(w.ctx, w.src.site.Division.PageSize)
+		})
 		if err != nil {
 			return err
 		}
 		for _, iv := range windows {
-			if err := w.put(document.KindChangeWindow, partition.FormatTime(iv.From), closed(iv, stat.Erased), new(document.State)); err != nil {
+			if err := w.archivedWindow(iv, stat.Erased); err != nil {
+				return err
+			}
+			if err := w.session.catchUp(w.ctx, w.writer); err != nil {
 				return err
 			}
 		}
 	}
 	t := document.Target{Kind: w.src.site.Routes.Kinds[string(c)], Set: w.set}
-	pages, err := t.ArchivePages(w.ctx)
+	pages, err := during(w.ctx, w.writer, func() ([]partition.Span, error) { return t.ArchivePages(w.ctx) })
 	if err != nil {
 		return err
 	}
@@ -39,6 +44,13 @@ func (w *walk) archive(c resourcesync.Capability) error {
 		}
 	}
 	return w.put(string(c), "", "", new(document.State))
+}
+
+// archivedWindow puts a Change List that only the archive has. Until just now, the journal may have had it, so
+// keepUp must not put it at the same time.
+func (w *walk) archivedWindow(iv resourcesync.Interval, erased time.Time) error {
+	defer w.session.putAlone()()
+	return w.put(document.KindChangeWindow, partition.FormatTime(iv.From), closed(iv, erased), new(document.State))
 }
 
 // closed returns the version of the list of a closed interval of a journal, or of an archive

@@ -11,26 +11,13 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 )
 
-// changes puts the Change List, with the windows and the recent changes if it is an index.
-func (w *walk) changes() (err error) {
-	// The state comes before the windows: they may show later changes.
-	st, err := document.JournalState(w.ctx, document.Target{Set: w.set}, nil)
+// changes puts the Change List, with the windows if it is an index. The list of recent changes follows, in
+// recentChanges, unless the index has none to link to.
+func (w *walk) changes() error {
+	defer w.session.putAlone()()
+	st, windows, err := w.journal()
 	if err != nil {
 		return err
-	}
-	windows, err := w.set.Windows.Get(w.ctx)
-	if err != nil {
-		return err
-	}
-	if w.session != nil {
-		if list, found := w.known.Lists[w.set.Name]; found && !list.isCovered(beginning(windows)) {
-			return errListDue
-		}
-		defer func() {
-			if err == nil {
-				w.session.windows[w.set.Name] = windows
-			}
-		}()
 	}
 	version := digestIn(st, windows)
 	if len(windows) > 1 {
@@ -39,10 +26,41 @@ func (w *walk) changes() (err error) {
 			return err
 		}
 	}
-	if err := w.recentChanges(st, windows); err != nil {
+	name := w.name(document.KindRecentChanges, "")
+	switch f := w.known.Files[name]; {
+	case f != nil && f.Plain != (Stamp{}):
+		w.noteListed(name)
+	case f != nil || len(windows) > 1:
+		if err := w.putRecent(st, windows); err != nil {
+			return err
+		}
+	}
+	if err := w.put(document.KindChangeList, "", version, &document.State{Windows: windows}); err != nil {
 		return err
 	}
-	return w.put(document.KindChangeList, "", version, &document.State{Windows: windows})
+	if w.session != nil {
+		w.session.windows[w.set.Name] = windows
+	}
+	return nil
+}
+
+// journal returns the state of the journal, and its windows.
+func (w *walk) journal() (*document.State, []resourcesync.Interval, error) {
+	// The state comes before the windows: they may show later changes.
+	st, err := document.JournalState(w.ctx, document.Target{Set: w.set}, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	windows, err := w.set.Windows.Get(w.ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if w.session != nil {
+		if list, found := w.known.Lists[w.set.Name]; found && !list.isCovered(beginning(windows)) {
+			return nil, nil, errListDue
+		}
+	}
+	return st, windows, nil
 }
 
 // windows puts the Change Lists of an index.
@@ -50,7 +68,7 @@ func (w *walk) windows(st *document.State, windows []resourcesync.Interval) erro
 	for _, iv := range windows {
 		part := partition.FormatTime(iv.From)
 		if w.session != nil && w.session.hasPut(w.set, iv) {
-			w.live[w.name(document.KindChangeWindow, part)] = true
+			w.noteListed(w.name(document.KindChangeWindow, part))
 			continue
 		}
 		version := digestIn(st, iv)
@@ -64,21 +82,30 @@ func (w *walk) windows(st *document.State, windows []resourcesync.Interval) erro
 	return nil
 }
 
-// recentChanges puts the list of recent changes beside an index. Its readers look at nothing else, so
-// one that exists stays, and follows the journal even if that begins anew.
-func (w *walk) recentChanges(st *document.State, windows []resourcesync.Interval) error {
-	name := w.name(document.KindRecentChanges, "")
-	switch {
-	case len(windows) == 1 && w.known.Files[name] == nil:
-		return nil
-	case w.session != nil && !w.session.recentIsDue(w.set, w.now):
-		w.live[name] = true
+// recentEvery is the minimum time between two versions of the list of recent changes. It has up to
+// 49,000 changes, and is for Destinations that read no index.
+const recentEvery = time.Minute
+
+// recentChanges brings the list of recent changes up to date that an index links to. It is large, so it is a
+// step of its own, which the Change List does not wait for. Its readers look at nothing else, so one that
+// exists stays, and follows the journal even if that begins anew.
+func (w *walk) recentChanges() error {
+	f := w.known.Files[w.name(document.KindRecentChanges, "")]
+	if f == nil || f.Plain == (Stamp{}) || time.Since(w.recent[w.set.Name]) < recentEvery {
 		return nil
 	}
+	st, windows, err := w.journal()
+	if err != nil {
+		return err
+	}
+	return w.putRecent(st, windows)
+}
+
+func (w *walk) putRecent(st *document.State, windows []resourcesync.Interval) error {
 	if err := w.put(document.KindRecentChanges, "", digestIn(st, windows), st); err != nil {
 		return err
 	}
-	w.session.notedRecent(w.set, w.now)
+	w.recent[w.set.Name] = time.Now()
 	return nil
 }
 

@@ -28,7 +28,7 @@ func (w *walk) resourceDump() error {
 // lists those that were put, even if the set has changed since.
 func (w *walk) dump(p *partition.Partition, kind, part string, r resourcesync.Range) error {
 	ranges, covered := p.BeginningIn(r)
-	st, err := w.set.ResourceState(w.ctx, covered, nil) // first: the dump may show later changes
+	st, err := w.state(covered) // first: the dump may show later changes
 	if err != nil {
 		return err
 	}
@@ -39,13 +39,16 @@ func (w *walk) dump(p *partition.Partition, kind, part string, r resourcesync.Ra
 			return err
 		}
 		st.Listed = append(st.Listed, stats)
+		if err := w.session.catchUp(w.ctx, w.writer); err != nil {
+			return err
+		}
 	}
 	return w.put(kind, part, digestIn(st, p.Cuts, st.Listed), st)
 }
 
 // resourcePackage puts the package with the resources in r, and its manifest.
 func (w *walk) resourcePackage(r resourcesync.Range) (packages.Stats, error) {
-	stats, err := w.set.PackageStats(w.ctx, r)
+	stats, err := during(w.ctx, w.writer, func() (packages.Stats, error) { return w.set.PackageStats(w.ctx, r) })
 	if err != nil {
 		return stats, err
 	}
@@ -57,7 +60,7 @@ func (w *walk) resourcePackage(r resourcesync.Range) (packages.Stats, error) {
 		}
 		return err
 	}
-	st, err := w.set.ResourceState(w.ctx, r, nil)
+	st, err := w.state(r)
 	part, name := partition.FormatRange(r), w.set.PackagePart(r, stats)
 	if err == nil {
 		err = w.putNamed(document.KindDumpManifest, part, name, stats.Version(), st, check)
@@ -71,10 +74,12 @@ func (w *walk) resourcePackage(r resourcesync.Range) (packages.Stats, error) {
 // changeDump puts the Change Dump, with its packages and their manifests. It closes the last
 // package first if its time is over.
 func (w *walk) changeDump() error {
-	if _, err := w.set.ChangePackages.Seal(w.ctx); err != nil {
-		return err
-	}
-	dump, err := w.set.ChangePackages.Dump(w.ctx)
+	dump, err := during(w.ctx, w.writer, func() (*packages.ChangeDump, error) {
+		if _, err := w.set.ChangePackages.Seal(w.ctx); err != nil {
+			return nil, err
+		}
+		return w.set.ChangePackages.Dump(w.ctx)
+	})
 	if err != nil {
 		return err
 	}
@@ -83,6 +88,9 @@ func (w *walk) changeDump() error {
 			if err := w.put(kind, packages.Name(p), "closed", new(document.State)); err != nil {
 				return err
 			}
+		}
+		if err := w.session.catchUp(w.ctx, w.writer); err != nil {
+			return err
 		}
 	}
 	if parts := w.set.DumpParts(dump); len(parts) > 1 {

@@ -17,7 +17,8 @@ var ErrLockLost = errors.New("the lock was lost")
 var ErrChanged = errors.New("another program has changed it")
 
 // A Store keeps the files that [WriteTo] writes. The names of files are paths as of [fs.ValidPath].
-// One WriteTo uses a Store at a time.
+// One WriteTo or Publication uses a Store at a time. While a Publication compares or writes a file, it
+// also calls the methods from Stat on for other files: they must be safe for concurrent use.
 type Store interface {
 	// Lock keeps other processes from writing until Unlock is called. It fails with ErrLocked
 	// while one writes. The Store may use the file name for that.

@@ -33,8 +33,8 @@ type PublicationOptions struct {
 }
 
 // A Publication keeps the files of a Source up to date while its sets change. It writes the Change
-// Lists some seconds after a change, and the large lists and dumps now and then. A change costs
-// the rendering of the open Change List; nothing else is read.
+// Lists some seconds after a change, and the large lists and dumps now and then, while the Change Lists
+// go on. A change costs the rendering of the open Change List; nothing else is read.
 //
 // Of several Publications to the same place, in different processes, the one that has the lock
 // writes. The others stand by, and one of them continues when it ends. A Publication that was killed
@@ -125,7 +125,9 @@ func (p *Publication) Run(ctx context.Context) error {
 		}
 		var rest time.Duration
 		switch {
-		case err == nil:
+		case err == nil: // the session has ended with a rest
+			failures = 0
+		case errors.Is(err, errListDue):
 			failures, rest = 0, p.options.Every
 		case errors.Is(err, ErrLocked):
 			failures, rest = 0, p.options.Every
@@ -152,8 +154,10 @@ var retries = retry.Policy{First: time.Second, Max: time.Minute}
 
 // hold takes the lock, and keeps the files up to date until a list is due, ctx ends or the lock is lost.
 func (p *Publication) hold(ctx context.Context, standing *bool) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	w := newWriter(p.out, p.src, p.options.Options)
-	w.session = newSession(p.options.Every, p.options.ListEvery)
+	w.session = newSession(p.options.Every, p.options.ListEvery, cancel)
 	if err := w.lock(ctx); err != nil {
 		return err
 	}
@@ -164,10 +168,13 @@ func (p *Publication) hold(ctx context.Context, standing *bool) (err error) {
 	p.setPublishing(true)
 	defer func() {
 		p.setPublishing(false)
-		if errors.Is(err, errListDue) {
+		listDue := errors.Is(err, errListDue)
+		if listDue {
 			err = nil
 		}
-		err = errors.Join(w.save(ctx, err), w.unlock(ctx))
+		if err = errors.Join(w.save(ctx, err), w.unlock(ctx)); err == nil && listDue {
+			err = errListDue
+		}
 	}()
 	for {
 		p.begin()
@@ -188,9 +195,7 @@ func (p *Publication) hold(ctx context.Context, standing *bool) (err error) {
 
 // await waits for the next pass: for a change, but not longer than until a list is due.
 func (p *Publication) await(ctx context.Context, w *writer, failed bool) error {
-	took := time.Since(w.now)
-	// A long update is followed by a rest, but one that was held up does not delay the next for as long.
-	if err := background.Sleep(ctx, max(p.options.Every-took, min(took, p.options.Every))); err != nil {
+	if err := background.Sleep(ctx, time.Until(w.session.next)); err != nil {
 		return err
 	}
 	most := pollEvery

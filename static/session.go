@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 )
@@ -17,15 +18,17 @@ type session struct {
 	whole     bool                               // all documents have been put
 	walked    map[string]bool                    // sets all of whose documents have been put
 	windows   map[string][]resourcesync.Interval // whose Change Lists have been put
-	recent    map[string]time.Time               // when the list of recent changes was last put
 	told      time.Time                          // when the progress was last logged
-	kept      time.Time                          // when keepUp last ended
+
+	next   time.Time // when the Change Lists are due
+	alone  bool      // they are being put, by keepUp or by the walk of their set
+	cancel func()    // ends the work of the session
 }
 
-func newSession(every, listEvery time.Duration) *session {
+func newSession(every, listEvery time.Duration, cancel func()) *session {
 	return &session{
-		every: every, listEvery: listEvery, walked: make(map[string]bool),
-		windows: make(map[string][]resourcesync.Interval), recent: make(map[string]time.Time),
+		every: every, listEvery: listEvery, walked: make(map[string]bool), cancel: cancel,
+		windows: make(map[string][]resourcesync.Interval),
 	}
 }
 
@@ -57,24 +60,88 @@ func (*session) survives(ctx context.Context, err error) bool {
 	return true
 }
 
-// keepUp puts the Change Lists of all sets, between the pages of a Resource List: a large one can take
-// minutes. A set that has no Resource List yet has no Change List either. What fails here is found
-// when it is the set's turn.
+// keepUp puts the Change Lists of all sets if they are due: a walk can take minutes. A set that has no
+// Resource List yet has no Change List either. What fails here is found when it is the set's turn. s may
+// be nil.
 func (s *session) keepUp(ctx context.Context, w *writer) error {
-	if time.Since(s.kept) < s.every {
+	if s == nil || s.alone || time.Now().Before(s.next) {
 		return nil
 	}
+	defer s.updated(time.Now())
+	return s.each(ctx, w, (*walk).changes)
+}
+
+// catchUp is keepUp between two documents of a walk. It also puts the lists of recent changes that are due.
+func (s *session) catchUp(ctx context.Context, w *writer) error {
+	if s == nil {
+		return nil
+	}
+	if err := s.keepUp(ctx, w); err != nil {
+		return err
+	}
+	return s.each(ctx, w, (*walk).recentChanges)
+}
+
+// each calls put for each set that has a Resource List. It fails only if the session ends.
+func (s *session) each(ctx context.Context, w *writer, put func(*walk) error) error {
 	for _, st := range w.src.site.Order {
 		if _, found := w.known.Lists[st.Name]; !found || st.Changer == nil || st.Ready(ctx) != nil {
 			continue
 		}
-		v := walk{w, ctx, st}
-		if err := v.changes(); err != nil && !errors.Is(err, errListDue) && !s.survives(ctx, err) {
+		if err := put(&walk{w, ctx, st}); err != nil && !errors.Is(err, errListDue) && !s.survives(ctx, err) {
 			return err
 		}
 	}
-	s.kept = time.Now()
 	return nil
+}
+
+// updated notes that an update of the Change Lists has ended. After a long one, a rest follows, but one that
+// was held up does not delay the next for as long.
+func (s *session) updated(begun time.Time) {
+	now := time.Now()
+	took := now.Sub(begun)
+	s.next = now.Add(max(s.every-took, min(took, s.every)))
+}
+
+// putAlone keeps keepUp out until the returned function is called, because no two may put the same document. s
+// may be nil.
+func (s *session) putAlone() (done func()) {
+	if s == nil {
+		return func() {}
+	}
+	before := s.alone
+	s.alone = true
+	return func() { s.alone = before }
+}
+
+// during calls f, which may take long and uses neither w nor its session. In a session, f has a goroutine of its
+// own, and the Change Lists are put meanwhile. f has ended when during returns.
+func during[T any](ctx context.Context, w *writer, f func() (T, error)) (result T, err error) {
+	s := w.session
+	if s == nil || s.alone {
+		return f()
+	}
+	done := make(chan error, 1)
+	go func() {
+		done <- background.Safely(func() (err error) {
+			result, err = f()
+			return err
+		})
+	}()
+	for {
+		timer := time.NewTimer(time.Until(s.next))
+		select {
+		case err := <-done:
+			timer.Stop()
+			return result, err
+		case <-timer.C:
+		}
+		if err := s.keepUp(ctx, w); err != nil {
+			s.cancel() // f writes nothing after the session
+			<-done
+			return result, err
+		}
+	}
 }
 
 // hasPut reports whether a closed Change List has been put, which then never changes.
@@ -82,21 +149,6 @@ func (s *session) hasPut(st *document.Set, iv resourcesync.Interval) bool {
 	before := s.windows[st.Name]
 	i, found := partition.Find(before, iv.From)
 	return found && !iv.Open() && before[i].Until.Equal(iv.Until)
-}
-
-// recentEvery is the minimum time between two versions of the list of recent changes. It has up to
-// 49,000 changes, and is for Destinations that read no index.
-const recentEvery = time.Minute
-
-func (s *session) recentIsDue(st *document.Set, now time.Time) bool {
-	return now.Sub(s.recent[st.Name]) >= recentEvery
-}
-
-// notedRecent records that the list of recent changes was put. s may be nil.
-func (s *session) notedRecent(st *document.Set, now time.Time) {
-	if s != nil {
-		s.recent[st.Name] = now
-	}
 }
 
 // begin prepares w for the next pass of a session.

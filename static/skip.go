@@ -28,6 +28,9 @@ func (w *writer) skipRecent(ctx context.Context) error {
 		}
 	}
 	for name, f := range w.known.Files {
+		if err := w.session.keepUp(ctx, w); err != nil {
+			return err
+		}
 		if g := (group{f.Set, f.Capability}); w.skipped[g] && f.Unlisted.IsZero() {
 			intact, err := w.isIntact(ctx, name, f)
 			if err != nil {

@@ -17,7 +17,7 @@ func (w *writer) store(ctx context.Context, d *doc) error {
 	if !fs.ValidPath(name) {
 		return fmt.Errorf("no file can have the path %q", name)
 	}
-	w.live[name] = true
+	w.noteListed(name)
 	if w.session != nil {
 		w.session.tell(w)
 	}
@@ -25,11 +25,13 @@ func (w *writer) store(ctx context.Context, d *doc) error {
 	if fresh, err := w.isFresh(ctx, was, d); err != nil || fresh {
 		return err
 	}
-	content, err := w.src.open(ctx, d)
+	content, err := during(ctx, w, func() (content, error) { return w.src.open(ctx, d) })
+	if content != nil { // even if the session ends meanwhile
+		defer content.close()
+	}
 	if err != nil {
 		return err
 	}
-	defer content.close()
 	g := d.group()
 	now := &file{Set: g.set, Capability: g.capability, Validator: d.validator}
 	plain, zipped := w.contents(d, content)
@@ -50,6 +52,11 @@ func (w *writer) store(ctx context.Context, d *doc) error {
 	}
 	w.known.Files[name] = now
 	return nil
+}
+
+// noteListed records that a document lists the file, or leads to it.
+func (w *writer) noteListed(name string) {
+	w.live[name] = true
 }
 
 // isFresh reports whether the file of d is unchanged since it was written, and still shows
@@ -118,7 +125,11 @@ const (
 // an earlier Write has written the file.
 func (w *writer) storeFile(ctx context.Context, name string, ours bool, content Content) (Stamp, error) {
 	ours = ours || partName.MatchString(name)
-	now, same, err := w.files.Compare(ctx, name, content)
+	same := false
+	now, err := during(ctx, w, func() (now Stamp, err error) {
+		now, same, err = w.files.Compare(ctx, name, content)
+		return now, err
+	})
 	found := !errors.Is(err, fs.ErrNotExist)
 	switch {
 	case found && (err != nil || same):
@@ -137,7 +148,8 @@ func (w *writer) storeFile(ctx context.Context, name string, ours bool, content 
 	if err := w.begin(ctx); err != nil {
 		return now, err
 	}
-	if now, err = w.files.Write(ctx, name, content, now); err != nil {
+	was := now
+	if now, err = during(ctx, w, func() (Stamp, error) { return w.files.Write(ctx, name, content, was) }); err != nil {
 		return now, err
 	}
 	w.report.Written = append(w.report.Written, name)

@@ -40,6 +40,9 @@ func (w *writer) walk(ctx context.Context) error {
 			failed[st.Name] = err
 		}
 	}
+	if err := w.walkRecent(ctx, failed); err != nil {
+		return err
+	}
 	var listed []*document.Set
 	for _, st := range site.Order {
 		v := &walk{w, ctx, st}
@@ -58,6 +61,27 @@ func (w *writer) walk(ctx context.Context) error {
 		}
 	}
 	return failed.err()
+}
+
+// walkRecent puts the lists of recent changes, after the Change Lists of all sets.
+func (w *writer) walkRecent(ctx context.Context, failed setErrors) error {
+	if w.session != nil && w.session.whole {
+		w.session.updated(w.now)
+	}
+	for _, st := range w.src.site.Order {
+		if st.Changer == nil || st.Ready(ctx) != nil {
+			continue
+		}
+		v := &walk{w, ctx, st}
+		err := v.recentChanges()
+		if err != nil && (w.session == nil || !w.session.survives(ctx, err)) {
+			return err
+		}
+		if err != nil && failed[st.Name] == nil {
+			failed[st.Name] = err
+		}
+	}
+	return nil
 }
 
 // configuration is the version of documents that depend on nothing else.
@@ -164,7 +188,7 @@ func (w *walk) wasPut(kind string) bool {
 func (w *walk) list(c resourcesync.Capability) error {
 	switch c {
 	case resourcesync.ResourceList:
-		since, err := journalSince(w.ctx, w.set)
+		since, err := during(w.ctx, w.writer, func() (time.Time, error) { return journalSince(w.ctx, w.set) })
 		if err != nil {
 			return err
 		}
@@ -188,15 +212,22 @@ func (w *walk) list(c resourcesync.Capability) error {
 
 // current returns the partition of the set in its current state.
 func (w *walk) current(d *partition.Partitioner) (*partition.Partition, error) {
-	p, err := d.Get(w.ctx)
-	if err != nil {
-		return nil, err
-	}
-	stat, err := document.StatOf(w.ctx, w.set.Stater, partition.Whole)
-	if err != nil || stat.Version == p.Version {
-		return p, err
-	}
-	return d.Renew(w.ctx, p)
+	return during(w.ctx, w.writer, func() (*partition.Partition, error) {
+		p, err := d.Get(w.ctx)
+		if err != nil {
+			return nil, err
+		}
+		stat, err := document.StatOf(w.ctx, w.set.Stater, partition.Whole)
+		if err != nil || stat.Version == p.Version {
+			return p, err
+		}
+		return d.Renew(w.ctx, p)
+	})
+}
+
+// state returns the state of the resources in a range of keys.
+func (w *walk) state(r resourcesync.Range) (*document.State, error) {
+	return during(w.ctx, w.writer, func() (*document.State, error) { return w.set.ResourceState(w.ctx, r, nil) })
 }
 
 // resources puts the Resource List or the sitemap, with the pages if it is an index. It returns the
@@ -208,7 +239,7 @@ func (w *walk) resources(kind string) (at time.Time, err error) {
 	}
 	page := w.src.site.Routes.Kinds[kind].Parts
 	for r := range p.Ranges() {
-		st, err := w.set.ResourceState(w.ctx, r, nil)
+		st, err := w.state(r)
 		if err != nil {
 			return at, err
 		}
@@ -218,10 +249,8 @@ func (w *walk) resources(kind string) (at time.Time, err error) {
 		if err := w.put(page, partition.FormatRange(r), st.Version, st); err != nil {
 			return at, err
 		}
-		if w.session != nil {
-			if err := w.session.keepUp(w.ctx, w.writer); err != nil {
-				return at, err
-			}
+		if err := w.session.catchUp(w.ctx, w.writer); err != nil {
+			return at, err
 		}
 	}
 	return p.At, w.put(kind, "", digest(p.At.UnixNano(), p.Cuts), document.PartitionState(p, nil))

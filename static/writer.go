@@ -21,7 +21,8 @@ type writer struct {
 	now     time.Time
 	files   Store
 	known   *record
-	live    map[string]bool // the paths of all documents
+	live    map[string]bool      // the paths of all documents
+	recent  map[string]time.Time // when the list of recent changes of a set was last put
 	skipped map[group]bool
 	session *session // of a Publication, or nil
 	report  Report
@@ -42,7 +43,7 @@ func (w *writer) own(name string) string {
 }
 
 func newWriter(out Store, src *Source, o Options) *writer {
-	return &writer{src: src, options: o, now: time.Now(), files: out, live: make(map[string]bool)}
+	return &writer{src: src, options: o, now: time.Now(), files: out, live: make(map[string]bool), recent: make(map[string]time.Time)}
 }
 
 // lockAndWrite writes the files while it has the lock.
@@ -71,6 +72,9 @@ func (w *writer) unlock(ctx context.Context) error {
 
 func (w *writer) write(ctx context.Context) error {
 	unfinished := w.known.Unfinished
+	if err := w.session.keepUp(ctx, w); err != nil {
+		return err
+	}
 	if err := w.skipRecent(ctx); err != nil {
 		return err
 	}
@@ -117,6 +121,9 @@ func (w *writer) adopt(ctx context.Context) error {
 		}
 	}
 	for folder := range folders {
+		if err := w.session.keepUp(ctx, w); err != nil {
+			return err
+		}
 		for base, err := range w.files.Files(ctx, folder) {
 			name := path.Join(folder, base)
 			if err == nil && base == tempName {
@@ -138,7 +145,7 @@ func (w *writer) adopt(ctx context.Context) error {
 func (w *writer) removeUnlisted(ctx context.Context, failed setErrors) error {
 	for name, f := range w.known.sorted() {
 		if w.skipped[group{f.Set, f.Capability}] && f.Unlisted.IsZero() {
-			w.live[name] = true
+			w.noteListed(name)
 		}
 		if failed[f.Set] != nil {
 			continue // the next walk knows whether it is listed
@@ -163,6 +170,9 @@ func (w *writer) removeUnlisted(ctx context.Context, failed setErrors) error {
 			}
 		}
 		delete(w.known.Files, name)
+		if err := w.session.keepUp(ctx, w); err != nil {
+			return err
+		}
 	}
 	return nil
 }
