@@ -20,15 +20,17 @@ type session struct {
 	windows   map[string][]resourcesync.Interval // whose Change Lists have been put
 	told      time.Time                          // when the progress was last logged
 
-	next   time.Time // when the Change Lists are due
-	alone  bool      // they are being put, by keepUp or by the walk of their set
-	cancel func()    // ends the work of the session
+	next   time.Time       // when the Change Lists are due
+	keeps  bool            // they are being put by keepUp
+	alone  bool            // they are being put, by keepUp or by the walk of their set
+	listed map[string]bool // the paths that keepUp has put in this pass
+	cancel func()          // ends the work of the session
 }
 
 func newSession(every, listEvery time.Duration, cancel func()) *session {
 	return &session{
 		every: every, listEvery: listEvery, walked: make(map[string]bool), cancel: cancel,
-		windows: make(map[string][]resourcesync.Interval),
+		windows: make(map[string][]resourcesync.Interval), listed: make(map[string]bool),
 	}
 }
 
@@ -67,7 +69,11 @@ func (s *session) keepUp(ctx context.Context, w *writer) error {
 	if s == nil || s.alone || time.Now().Before(s.next) {
 		return nil
 	}
-	defer s.updated(time.Now())
+	s.keeps = true
+	defer func(begun time.Time) {
+		s.keeps = false
+		s.updated(begun)
+	}(time.Now())
 	return s.each(ctx, w, (*walk).changes)
 }
 
@@ -155,6 +161,7 @@ func (s *session) hasPut(st *document.Set, iv resourcesync.Interval) bool {
 func (s *session) begin(w *writer) {
 	w.now, w.report = time.Now(), Report{}
 	s.told = w.now
+	clear(s.listed)
 	if s.whole {
 		w.live = make(map[string]bool)
 		return

@@ -2,6 +2,7 @@ package static
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/memory"
 )
 
 // A held Store calls hold before each write of a file.
@@ -109,5 +111,48 @@ func TestPublicationOrder(t *testing.T) {
 		if all := out.take(); place(all, "/resourcelist/") < place(all, "/changelist.xml") {
 			t.Errorf("the Change List waits: %q", all)
 		}
+	})
+}
+
+// TestPublicationBeginsAgain: if the walk of a set begins again, nothing is removed that is listed by another set's
+// Change List, which was put meanwhile.
+func TestPublicationBeginsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newMemorySite(t)
+		s.put(1, 55, "first")
+		other := memory.New(&memory.Options{Window: time.Millisecond})
+		put := func(text string) {
+			for i := range 15 { // more than a Change List has
+				must(t, other.Put(t.Context(), resourcesync.Resource{Key: fmt.Sprint("map-", i), URI: fmt.Sprint(origin, "/papers/map-", i), Type: text}))
+			}
+		}
+		put("text/first")
+		out := &held{watched: s.openWatched()}
+		var moving atomic.Bool
+		out.hold = func(_ context.Context, name string) error {
+			if strings.Contains(name, "papers/resourcedump/") && moving.CompareAndSwap(true, false) {
+				for _, text := range []string{"text/second", "text/third"} {
+					put(text)
+					time.Sleep(time.Second) // until it is in a Change List
+				}
+				s.put(1, 55, "second")
+				time.Sleep(time.Second) // until their datetimes have passed
+			}
+			return nil
+		}
+		sets := []Set{{Name: "maps", Provider: other}, {Name: "papers", Provider: s.set, Opener: contents{}}}
+		src, err := New(origin+"/rs/", sets, &s.options)
+		must(t, err)
+		p, stop := start(t, out, src, PublicationOptions{Options: Options{Grace: -1, DumpEvery: -1}, ListEvery: time.Hour})
+		await(t, p)
+		s.put(1, 55, "new")
+		moving.Store(true)
+		time.Sleep(90 * time.Minute) // one session
+		await(t, p)
+		stop()
+		if moving.Load() {
+			t.Error("no dump was written")
+		}
+		s.check(70, 0)
 	})
 }

@@ -57,6 +57,9 @@ func (w *writer) store(ctx context.Context, d *doc) error {
 // noteListed records that a document lists the file, or leads to it.
 func (w *writer) noteListed(name string) {
 	w.live[name] = true
+	if w.session != nil && w.session.keeps {
+		w.session.listed[name] = true
+	}
 }
 
 // isFresh reports whether the file of d is unchanged since it was written, and still shows

@@ -110,6 +110,9 @@ func (w *writer) walkSet(ctx context.Context, st *document.Set) (err error) {
 				break
 			}
 			w.live = maps.Clone(before) // nothing lists what this attempt has put
+			if w.session != nil {       // but a Change List may be put meanwhile
+				maps.Copy(w.live, w.session.listed)
+			}
 		}
 		if err != nil && (w.session == nil || !w.session.survives(ctx, err)) {
 			return err
