@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -155,4 +156,63 @@ func TestPublicationBeginsAgain(t *testing.T) {
 		}
 		s.check(70, 0)
 	})
+}
+
+// TestPublicationLostLock: if an update of the Change List finds that the lock has been lost, a page that is being
+// written ends before the session does.
+func TestPublicationLostLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		papers := memory.New(nil)
+		put := func(n int) {
+			for i := range 55 {
+				r := resourcesync.Resource{Key: fmt.Sprintf("%04d", i), URI: fmt.Sprint(origin, "/papers/", i), Length: resourcesync.Bytes(int64(n))}
+				must(t, papers.Put(t.Context(), r))
+			}
+		}
+		put(1)
+		var lost, writing atomic.Bool
+		out := &remote{files: make(map[string][]byte), wrote: func(string) {}}
+		out.takes = func(name string) time.Duration {
+			if lost.Load() && strings.Contains(name, "/resourcelist/") {
+				writing.Store(true)
+				put(3)
+				return time.Hour
+			}
+			return time.Millisecond
+		}
+		src, err := New(origin+"/rs/", []Set{{Name: "papers", Provider: papers}}, &SourceOptions{Division: Division{PageSize: 10}})
+		must(t, err)
+		store := &robbed{out, func(name string) error {
+			if writing.Load() && strings.Contains(name, "/changelist") && lost.CompareAndSwap(true, false) {
+				return ErrLockLost
+			}
+			return nil
+		}}
+		p := NewPublication(store, src, &PublicationOptions{Options: Options{Logger: slog.New(slog.DiscardHandler)}, ListEvery: time.Minute})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- p.Run(ctx) }()
+		must(t, p.Await(t.Context()))
+		put(2)
+		lost.Store(true)
+		time.Sleep(10 * time.Minute)
+		if !writing.Load() || lost.Load() || time.Since(p.Status().Last) > 2*time.Minute || out.isLate() || p.Health(t.Context()) != nil {
+			t.Errorf("writing: %t, lost: %t, status %+v", writing.Load(), lost.Load(), p.Status())
+		}
+		cancel()
+		must(t, <-done)
+	})
+}
+
+// A robbed Store fails writes with the errors of refuse.
+type robbed struct {
+	*remote
+	refuse func(name string) error
+}
+
+func (r *robbed) Write(ctx context.Context, name string, c Content, was Stamp) (Stamp, error) {
+	if err := r.refuse(name); err != nil {
+		return Stamp{}, err
+	}
+	return r.remote.Write(ctx, name, c, was)
 }
