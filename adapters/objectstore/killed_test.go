@@ -203,10 +203,10 @@ func testKilled(t *testing.T, b *s3test.Bucket, mode string) {
 	defer site.Close()
 
 	// The server of the bucket, as the process sees it.
-	var kill func()       // ends the process
-	var left atomic.Int64 // requests until it is called
+	var left atomic.Int64    // requests until kill is called
+	var serving sync.RWMutex // protects kill and after
+	var kill func()          // ends the process
 	after := false
-	var serving sync.RWMutex
 	behind := &httputil.ReverseProxy{
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 		Rewrite:  func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = public.Scheme, public.Host },
@@ -243,10 +243,12 @@ func testKilled(t *testing.T, b *s3test.Bucket, mode string) {
 		var stderr strings.Builder
 		cmd.Stderr = &stderr
 		begun := make(chan struct{})
+		serving.Lock()
 		kill = func() {
 			<-begun
 			_ = cmd.Process.Kill()
 		}
+		serving.Unlock()
 		must(t, cmd.Start())
 		close(begun)
 		if err := cmd.Wait(); err != nil {
@@ -257,7 +259,9 @@ func testKilled(t *testing.T, b *s3test.Bucket, mode string) {
 	killed, found := 0, false
 	for round := 0; killed < kills; round++ {
 		n := 1 + rand.N(60)
+		serving.Lock()
 		after = rand.N(2) == 0
+		serving.Unlock()
 		left.Store(int64(n))
 		if err := run(round); err != nil && left.Load() > 0 {
 			t.Fatal(err)
