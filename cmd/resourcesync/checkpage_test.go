@@ -10,6 +10,7 @@ import (
 
 // TestCheckPage opens a report, which is a single file, in a browser.
 func TestCheckPage(t *testing.T) {
+	t.Parallel()
 	status, page, stderr := runCheck(t, broken(t), "--format", "html")
 	if status != 1 {
 		t.Fatalf("status %d, %s", status, stderr)

@@ -12,6 +12,7 @@ import (
 
 // TestPagesInBrowser: the pages of folders and of the status are accessible, and fit on a phone.
 func TestPagesInBrowser(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	for i := range 250 {
 		write(t, filepath.Join(folder, fmt.Sprintf("file-%03d.txt", i)), "text")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -13,7 +14,9 @@ import (
 // its start what keeps them apart.
 func TestPublishWithoutConditions(t *testing.T) {
 	needs.Time(t)
-	b := public(t, s3test.Versity.Unconditional(t))
+	t.Parallel() // it waits for the end of a lease
+	b := s3test.Versity.Unconditional(t)
+	b.Publish(t, "*")
 	folder := sampleFolder(t)
 	flags := []string{"--base-url", publicURL, "--state", newPostgres(t), "--publish", inBucket(t, b.URL), "--status", "127.0.0.1:0"}
 	const said = "the bucket ignores the conditions of writes, so the lock is in the state"
@@ -21,10 +24,19 @@ func TestPublishWithoutConditions(t *testing.T) {
 		_, now := p.toldOperators()
 		return len(now.Published) == 1 && now.Published[0].Publishing && now.Published[0].Documents > 0 && now.Healthy
 	}
-	first := startProcess(t, folder, flags...)
+	program, err := os.Executable()
+	must(t, err)
+	start := func() *process {
+		p := newProcess(t, program, folder, flags...)
+		p.Env = append(p.Env, b.Environ()...)
+		must(t, p.Start())
+		p.awaitListening()
+		return p
+	}
+	first := start()
 	first.stderr.await(said)
 	first.until("the first process publishes", func() bool { return publishes(first) })
-	second := startProcess(t, folder, flags...)
+	second := start()
 	second.stderr.await("another process publishes the documents; standing by")
 	first.write("new.txt", "new")
 	first.until("the change is in the bucket", func() bool {
