@@ -120,12 +120,10 @@ func (l *listReader) entry(e *rsxml.Entry) error {
 	case l.audit && old:
 		return nil
 	case l.audit:
-	case p.Age == state.AgeKnown:
+	case p.Age == state.AgeKnown, p.Age == state.AgeUnknown && old:
 		if touched, err := l.touched(c.Resource.URI); !touched || err != nil {
 			return err
 		}
-	case p.Age == state.AgeUnknown && old:
-		return nil
 	}
 	l.estimate(&p, e)
 	p.In(l.in, e.Metadata.Path)
