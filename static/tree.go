@@ -24,7 +24,7 @@ const (
 	lockName = ".static.lock"
 
 	// tempName is the name of a file that is being written, in the folder of the one that
-	// it replaces. There is one at a time.
+	// it replaces. A folder has one at a time.
 	tempName = ".static.tmp"
 
 	bufferSize = 256 << 10
@@ -39,7 +39,7 @@ type tree struct {
 	root    *os.Root
 	lock    *flock.Flock
 	changed func()   // after each change, or nil
-	writing sync.Map // of *sync.Mutex, by folder: the file tempName can be one file only
+	writing sync.Map // of *sync.Mutex, by folder, for its file tempName
 }
 
 // openTree opens the folder out. It creates the folder if it does not exist.
