@@ -91,10 +91,9 @@ func (a *Audit) judge(at time.Time, p *Pending, w *Staged, m *Member) (Compariso
 			return Later, nil
 		case p == nil: // no document deletes it, so the next Sync compares all resources of its set
 			return Extra, a.s.exec("UPDATE sets SET complete = 0 WHERE uri = ? AND complete <> 0", m.Set)
+		case m != nil && m.lacksLastMod(&p.Change): // even an old lastmod proves nothing: it can run backwards
+			return a.s.repair(p, m)
 		case m != nil && m.match(&p.Change) != differs:
-			if m.isAsked(&p.Change) {
-				return Undecided, nil
-			}
 			return Same, nil
 		case later && m != nil && isAhead(p, m.Datetime):
 			return Undecided, a.s.askListed(p, m)

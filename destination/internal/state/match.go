@@ -47,12 +47,16 @@ func (r *Resource) match(c *resourcesync.Change) match {
 // requestedAfter reports whether the copy was requested after a time, by the Date of the answer, which has seconds.
 func (r *Resource) requestedAfter(t time.Time) bool { return t.Before(r.Asked.Add(time.Second)) }
 
+// lacksLastMod reports whether an entry describes the copy by its lastmod alone, and no lastmod of the copy is known.
+func (r *Resource) lacksLastMod(c *resourcesync.Change) bool {
+	return r.LastMod.IsZero() && !c.Resource.LastModified.IsZero() && r.match(c) == unsure
+}
+
 // isAsked reports whether only a request shows if the copy has the version of an entry: no
 // lastmod of the copy is known, and the copy may have been requested before the lastmod of the
 // entry.
 func (r *Resource) isAsked(c *resourcesync.Change) bool {
-	t := c.Resource.LastModified
-	return r.LastMod.IsZero() && t.After(r.Asked) && r.match(c) == unsure
+	return c.Resource.LastModified.After(r.Asked) && r.lacksLastMod(c)
 }
 
 // canBe reports whether the copy can have the version of an entry that differs from the copy in times only. If it was
