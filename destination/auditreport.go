@@ -13,10 +13,11 @@ type AuditReport struct {
 	Extra   Found `json:"extra"`   // the copy has them, the Source does not list them
 	Damaged Found `json:"damaged"` // the Sink has other content than it was given, or none
 
-	// Undecided is the number of resources that the next Sync has to request, because the
+	// Undecided is the number of resources that a later Sync has to request, because the
 	// documents do not say which version is the current one: the Resource Lists and the Change
-	// Lists contradict each other, and the last Sync has not requested the resource; or only the
-	// times of an entry differ, although the copy was requested after them.
+	// Lists contradict each other, and the last Sync has not requested the resource; only the
+	// times of an entry differ, although the copy was requested after them; or no document has
+	// shown the lastmod of the copy.
 	Undecided int64 `json:"undecided,omitempty"`
 
 	// Held is the number of extra resources whose deletion is held; see [Options].MaxDelete. Gone

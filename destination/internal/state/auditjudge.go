@@ -92,7 +92,7 @@ func (a *Audit) judge(at time.Time, p *Pending, w *Staged, m *Member) (Compariso
 		case p == nil: // no document deletes it, so the next Sync compares all resources of its set
 			return Extra, a.s.exec("UPDATE sets SET complete = 0 WHERE uri = ? AND complete <> 0", m.Set)
 		case m != nil && m.lacksLastMod(&p.Change): // even an old lastmod proves nothing: it can run backwards
-			return a.s.repair(p, m)
+			return Undecided, nil
 		case m != nil && m.match(&p.Change) != differs:
 			return Same, nil
 		case later && m != nil && isAhead(p, m.Datetime):

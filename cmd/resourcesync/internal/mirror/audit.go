@@ -67,7 +67,7 @@ func (c *Config) auditResult(a *destination.AuditReport, err error, screen *term
 		printFound(stdout, "no longer listed", a.Extra)
 		printFound(stdout, "damaged in the copy", a.Damaged)
 		if a.Undecided > 0 {
-			fmt.Fprintf(stdout, "%s undecided: the lists contradict each other, and the next run without --audit asks the resources.\n", resources(a.Undecided))
+			fmt.Fprintf(stdout, "%s undecided: the documents do not show which version is current. Runs without --audit request these resources.\n", resources(a.Undecided))
 		}
 	}
 	if err == nil && !a.InSync() {
