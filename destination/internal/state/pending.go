@@ -73,8 +73,12 @@ func (s *State) Note(p *Pending) (noted bool, err error) {
 		return false, err
 	}
 	p.New = !k.copied
+	other := k.waiting && k.row.set != p.Set
 	if err := s.join(p, &k); err != nil {
 		return false, err
+	}
+	if other && k.row.isUndated() && !k.row.describes(c) { // nothing says which version is the later one
+		p.ask(DoubtVersion, time.Time{})
 	}
 	if k.copied {
 		err := s.exec("UPDATE resource SET seen = ?, list = ?, sets = ?, vague = ? WHERE uri = ?", p.Seen, p.List, p.Set, IsVague(&c.Resource, k.have.Asked), c.Resource.URI)
@@ -137,6 +141,11 @@ type row struct {
 // isAbsence reports whether r is a deletion because Resource Lists do not list the resource.
 func (r *row) isAbsence() bool {
 	return r.change == string(resourcesync.Deleted) && r.datetime == 0 && r.list == ""
+}
+
+// isUndated reports whether r is a version from a document with changes, which states no time of it.
+func (r *row) isUndated() bool {
+	return r.change != string(resourcesync.Deleted) && r.doubt == DoubtNone && r.datetime == 0 && r.list == ""
 }
 
 // asks reports whether r is a question because of a change at the time of c.
