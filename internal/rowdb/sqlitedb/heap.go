@@ -1,6 +1,7 @@
 package sqlitedb
 
 import (
+	"math/bits"
 	"sync"
 	"unsafe"
 
@@ -25,7 +26,6 @@ var keptPages = [...]int{4: 1, 5: 1, 6: 1, 7: 1, 8: 1, 9: 1, 10: 4, 11: 4, 12: 8
 var KeepHeap = sync.OnceFunc(func() {
 	tls := libc.NewTLS()
 	defer tls.Close()
-	keepBuffers(tls)
 	for log, pages := range keptPages {
 		perPage := (heapPage - heapHeader) >> log
 		blocks := make([]uintptr, pages*perPage)
@@ -40,26 +40,34 @@ var KeepHeap = sync.OnceFunc(func() {
 	}
 })
 
-// bufferSize is the size of the buffer that SQLite allocates, for a moment, whenever it moves rows
-// between pages of the database.
-const bufferSize = 4096
+// buffers has free blocks of the larger sizes. SQLite allocates some for a moment: one whenever it moves
+// rows between pages of the database, and one for each program of a trigger. The caches of connections
+// take the kept pages of these sizes, so each such block would map and unmap a page while the number of
+// blocks in use is just a multiple of those in a page: an insert then takes three times as long. A
+// cache frees all its blocks after a commit of another connection, and soon needs them again.
+var buffers = [...]bufferList{{most: 64}, {most: 256}, {most: 16}}
 
-// buffers has free buffers. The cache of a connection takes the kept pages of this size, so each
-// buffer would map and unmap a page while the number of cached pages is just a multiple of those in
-// a page of the heap: an insert then takes three times as long.
-var buffers struct {
+const (
+	minBuffer   = 12 // the logarithm of the smallest size
+	maxBuffer   = minBuffer + len(buffers) - 1
+	blockHeader = 8 // in which SQLite stores the size of the block
+)
+
+// A bufferList has free blocks of one size.
+type bufferList struct {
 	sync.Mutex
 	free []uintptr
+	most int // more are returned to the heap
 }
-
-const maxBuffers = 64 // more are returned to the heap
 
 // heap has the functions of SQLite's own heap.
 var heap sqlite3.Tsqlite3_mem_methods
 
-// keepBuffers puts buffers in front of the heap. This fails if the host has used SQLite before:
-// then buffers are not kept.
-func keepBuffers(tls *libc.TLS) {
+// init puts the buffers in front of the heap. SQLite refuses that once it is in use, and hosts open their
+// connections before a store.
+func init() {
+	tls := libc.NewTLS()
+	defer tls.Close()
 	list := libc.NewVaListN(1)
 	defer libc.Xfree(tls, list)
 	configure := func(option int32, m *sqlite3.Tsqlite3_mem_methods) bool {
@@ -76,28 +84,39 @@ func keepBuffers(tls *libc.TLS) {
 var buffered sqlite3.Tsqlite3_mem_methods // here, because SQLite reads it by its address
 
 func malloc(tls *libc.TLS, size int32) uintptr {
-	if size == bufferSize {
-		buffers.Lock()
-		defer buffers.Unlock()
-		if n := len(buffers.free); n > 0 {
-			block := buffers.free[n-1]
-			buffers.free = buffers.free[:n-1]
+	if l, whole := buffersOf(size); l != nil {
+		l.Lock()
+		defer l.Unlock()
+		if n := len(l.free); n > 0 {
+			block := l.free[n-1]
+			l.free = l.free[:n-1]
 			return block
 		}
+		size = whole
 	}
 	return call[func(*libc.TLS, int32) uintptr](heap.FxMalloc)(tls, size)
 }
 
 func free(tls *libc.TLS, block uintptr) {
-	if call[func(*libc.TLS, uintptr) int32](heap.FxSize)(tls, block) == bufferSize {
-		buffers.Lock()
-		defer buffers.Unlock()
-		if len(buffers.free) < maxBuffers {
-			buffers.free = append(buffers.free, block)
+	size := call[func(*libc.TLS, uintptr) int32](heap.FxSize)(tls, block)
+	if l, whole := buffersOf(size); l != nil && size == whole {
+		l.Lock()
+		defer l.Unlock()
+		if len(l.free) < l.most {
+			l.free = append(l.free, block)
 			return
 		}
 	}
 	call[func(*libc.TLS, uintptr)](heap.FxFree)(tls, block)
+}
+
+// buffersOf returns the list for blocks of this size, and the size of all its blocks. There may be
+// none.
+func buffersOf(size int32) (list *bufferList, whole int32) {
+	if log := bits.Len32(uint32(size + blockHeader - 1)); minBuffer <= log && log <= maxBuffer {
+		return &buffers[log-minBuffer], 1<<log - blockHeader
+	}
+	return nil, 0
 }
 
 // function returns the address of f as SQLite, translated to Go, stores functions. f must not

@@ -33,14 +33,17 @@ func TestKeepBuffers(t *testing.T) {
 	KeepHeap()
 	tls := libc.NewTLS()
 	defer tls.Close()
-	for used := range 200 {
-		buffer := sqlite3.Xsqlite3_malloc(tls, bufferSize)
-		sqlite3.Xsqlite3_free(tls, buffer)
-		if !mapped(t, buffer) {
-			t.Fatalf("with %d blocks of its size in use, a buffer is unmapped when it is freed", used)
+	for log := minBuffer; log <= maxBuffer; log++ {
+		for used := range 200 {
+			size := int32(1)<<log*3/4 - int32(used)
+			buffer := sqlite3.Xsqlite3_malloc(tls, size)
+			sqlite3.Xsqlite3_free(tls, buffer)
+			if !mapped(t, buffer) {
+				t.Fatalf("with %d blocks in use, a buffer of %d bytes is unmapped when it is freed", used, size)
+			}
+			block := libc.Xmalloc(tls, types.Size_t(1)<<log)
+			defer libc.Xfree(tls, block)
 		}
-		block := libc.Xmalloc(tls, 2*bufferSize)
-		defer libc.Xfree(tls, block)
 	}
 }
 
