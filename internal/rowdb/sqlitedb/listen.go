@@ -18,6 +18,10 @@ const (
 	minPoll = 5 * time.Millisecond
 	maxPoll = time.Second
 
+	// After busyPolls polls in a row that have found a commit, hosts write much, and every poll costs
+	// them. So the next one follows a report after pollInterval.
+	busyPolls = 10
+
 	// maxCommit is the longest time from the last write of a commit until it is visible.
 	// After maxMissed commits in a row that nothing has announced for that long, the
 	// system evidently reports none.
@@ -57,6 +61,7 @@ func (l *listener) run(ctx context.Context, wake func()) error {
 	var last int64
 	var armed bool
 	missed, active := 0, time.Now() // when the last write was reported
+	found := 0                      // polls in a row that have found a commit
 	for first := true; ; first = false {
 		announced := !armed || time.Since(active) < maxCommit
 		// Before the poll, so that each commit is either seen by it or reported.
@@ -66,10 +71,13 @@ func (l *listener) run(ctx context.Context, wake func()) error {
 			return err
 		}
 		if version != last || first {
+			found++
 			if last = version; !announced {
 				missed++
 			}
 			wake()
+		} else {
+			found = 0
 		}
 		wait := pollInterval
 		if armed {
@@ -84,7 +92,10 @@ func (l *listener) run(ctx context.Context, wake func()) error {
 		case <-l.written:
 			missed, active = 0, time.Now()
 		}
-		timer.Reset(minPoll)
+		if wait = minPoll; found >= busyPolls {
+			wait = pollInterval
+		}
+		timer.Reset(wait)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

@@ -117,6 +117,29 @@ func TestListenerWithBusyWriter(t *testing.T) {
 	})
 }
 
+// TestListenerWithManyCommits polls less while each poll finds a commit.
+func TestListenerWithManyCommits(t *testing.T) {
+	listen(t, true, func(t *testing.T, l *listening) {
+		before := l.polls.Load()
+		for range 2000 {
+			l.write()
+			l.pass(time.Millisecond)
+			l.current.Add(1)
+		}
+		if polls, most := l.polls.Load()-before, int64(2*time.Second/pollInterval)+busyPolls; polls > most {
+			t.Errorf("%d polls in two seconds, want %d at most", polls, most)
+		}
+		l.pass(pollInterval)
+		woken := l.woken.Load()
+		l.pass(time.Minute)
+		l.wantWoken(t, int(woken))
+		l.write()
+		l.current.Add(1)
+		l.pass(minPoll)
+		l.wantWoken(t, int(woken)+1)
+	})
+}
+
 func TestListenerWithoutReports(t *testing.T) {
 	listen(t, false, func(t *testing.T, l *listening) {
 		l.pass(time.Minute)
