@@ -198,9 +198,9 @@ const (
 	// lockPause is the time between two attempts to get the write lock.
 	lockPause = time.Millisecond
 
-	// A writer that commits without a pause frees the lock for microseconds. So after
-	// lockPatience, attempts follow one another for lockSpin before each of the longer
-	// pauses. They take a fifth of a core until the lock is free.
+	// A writer that commits without a pause frees the lock for microseconds. So before each pause,
+	// attempts follow one another for lockSpin. After lockPatience the pauses are longer, and the attempts
+	// take a fifth of a core until the lock is free.
 	lockPatience  = 30 * time.Millisecond
 	lockSpin      = 2 * time.Millisecond
 	lockSpinPause = 8 * time.Millisecond
@@ -219,12 +219,12 @@ func (c *connection) beginImmediate(ctx context.Context) error {
 		if sqlite.ErrCode(err).ToPrimary() != sqlite.ResultBusy {
 			return err
 		}
+		if time.Since(spinning) < lockSpin {
+			runtime.Gosched()
+			continue
+		}
 		pause := lockPause
 		if time.Since(began) > lockPatience {
-			if time.Since(spinning) < lockSpin {
-				runtime.Gosched()
-				continue
-			}
 			pause = lockSpinPause
 		}
 		select {
