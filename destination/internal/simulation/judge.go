@@ -118,8 +118,8 @@ func (w *World) published() bool {
 }
 
 // audit lets the Destination audit its copy, and judges the report if the Source has not changed
-// meanwhile.
-func (w *World) audit() {
+// meanwhile. It returns the error of the Destination.
+func (w *World) audit() error {
 	p, ctx, err := w.start()
 	before, documented := w.entries(), w.documented()
 	report := &destination.AuditReport{}
@@ -129,7 +129,7 @@ func (w *World) audit() {
 	w.event("audit %d: %+v, %v", p.number, report, err)
 	if p.isDead() {
 		w.end()
-		return
+		return err
 	}
 	w.judgeCost(p.number, 1)
 	if names := w.contents(p.number); len(names) > 0 {
@@ -141,6 +141,7 @@ func (w *World) audit() {
 	case err == nil && w.entries() == before && documented && w.fresh(p.number) && !w.diskHasFailed() && !w.dumpsDecide():
 		w.judgeAudit(report)
 	}
+	return err
 }
 
 // files returns the files of the copy without the state.

@@ -32,7 +32,12 @@ func (w *World) rest() {
 	}
 	time.Sleep(49 * time.Hour)
 	if w.edited() {
-		w.audit()
+		if err := w.audit(); err != nil { // the Source has moved, and no run has followed it
+			w.pause()
+			w.sync()
+			w.pause()
+			_ = w.audit()
+		}
 		w.pause()
 		clear(w.damaged)
 	}

@@ -201,7 +201,7 @@ func (w *World) operate(e Event) {
 	case "sync":
 		w.sync()
 	case "audit":
-		w.audit()
+		_ = w.audit()
 	case "follow":
 		w.follow(e)
 	case "kill":
