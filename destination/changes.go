@@ -24,7 +24,7 @@ func (r *run) readChanges(ctx context.Context, set tree.Set, st *state.Set) (not
 			return noted, gap, err
 		}
 	}
-	if len(lists) > 0 { // packages can lag behind the lists, whose changes are noted again after theirs
+	if len(lists) > 0 { // packages can lag behind the lists, so the lists are compared again after them
 		if err := r.state.Write(ctx, func() error { return r.state.ForgetAllReadings(set.URI) }); err != nil {
 			return 0, false, err
 		}
