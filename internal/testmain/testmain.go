@@ -4,12 +4,15 @@
 // Their temporary folders are in memory where the system has a file system for that. A commit of
 // SQLite waits for the disk, 10 ms each time on a common one, and hundreds of stores are made in
 // tests. Tests kill processes and not the system, so what they check does not depend on the disk.
+//
+// Tests make much garbage and keep little, so garbage is collected less often than usual.
 package testmain
 
 import (
 	"flag"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"testing"
 )
@@ -24,6 +27,9 @@ func Run(m *testing.M) (status int) {
 		if err := flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0))); err != nil {
 			panic(err)
 		}
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
 	}
 	if os.Getenv("TMPDIR") == "" {
 		if folder := inMemory(); folder != "" {
