@@ -240,13 +240,13 @@ func openKilled(t *testing.T, url, dir string, at int) (m *mirror, operations *i
 	return m, n
 }
 
-// TestKilledAnywhere kills a process before each of its operations: while it copies, and while the
-// Source changes. The user's files are in the way of some resources from the beginning, and others
-// appear after the kill. No copy is lost or taken for a file of the user, and the user's files are
-// not touched.
+// TestKilledAnywhere kills a process before each of its operations, or each fifth one: while it
+// copies, and while the Source changes. The user's files are in the way of some resources from the
+// beginning, and others appear after the kill. No copy is lost or taken for a file of the user, and
+// the user's files are not touched.
 func TestKilledAnywhere(t *testing.T) {
 	needs.Time(t)
-	for at, last := 1, false; !last; at++ {
+	for at, last := 1, false; !last; at += needs.Size(5, 1) {
 		src := newSource(t, nil)
 		for _, name := range []string{"a", "b/c", "b/d/e", "theirs", "withdrawn", "withdrawn-folder/x"} {
 			src.put(t, name, "text of "+name)

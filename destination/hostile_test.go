@@ -294,6 +294,7 @@ func TestLeftPartial(t *testing.T) {
 // TestLongIndex has an index whose URLs are so long that a limit of their number alone
 // does not bound its size.
 func TestLongIndex(t *testing.T) {
+	needs.Time(t)
 	s := &script{pages: withoutChanges("")}
 	site := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/rl.xml" {

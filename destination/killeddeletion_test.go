@@ -9,14 +9,14 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// TestKilledDeletion kills a process before each of its operations while it deletes copies, one of
-// them edited and one replaced by a folder by the user. After the kill, the user puts files in the
-// free places. They stay, and the other copies are deleted.
+// TestKilledDeletion kills a process before each of its operations, or each third one, while it
+// deletes copies, one of them edited and one replaced by a folder by the user. After the kill, the
+// user puts files in the free places. They stay, and the other copies are deleted.
 func TestKilledDeletion(t *testing.T) {
 	needs.Time(t)
 	names := []string{"a", "b/c", "b/d", "edited", "folder"}
 	placed := 0
-	for at, last := 1, false; !last; at++ {
+	for at, last := 1, false; !last; at += needs.Size(3, 1) {
 		src := newSource(t, nil)
 		src.put(t, "stays", "text")
 		for _, name := range names {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,7 +100,6 @@ func simulate(t *testing.T, s *simulation.Script) (v *simulation.Verdict) {
 // runSimulations runs n scripts on all cores, and returns when all have ended.
 func runSimulations(t *testing.T, n int, script func(i int) *simulation.Script, each func(i int, s *simulation.Script, v *simulation.Verdict)) {
 	t.Helper()
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // little stays in memory
 	var next atomic.Int64
 	t.Run("histories", func(t *testing.T) {
 		for range runtime.GOMAXPROCS(0) {
@@ -118,7 +116,7 @@ func runSimulations(t *testing.T, n int, script func(i int) *simulation.Script, 
 
 // TestSimulation runs random histories. See package simulation.
 func TestSimulation(t *testing.T) {
-	n := number(t, "RESOURCESYNC_SIMULATION", 200)
+	n := number(t, "RESOURCESYNC_SIMULATION", 40)
 	if testing.Short() {
 		n = min(n, 20)
 	}
@@ -230,6 +228,7 @@ func TestSimulationScripts(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			t.Parallel()
 			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
