@@ -27,6 +27,7 @@ func putOne(t *testing.T, set *memory.Set, key string) {
 // TestRS1_ChannelsApart: each set has two channels of its own, and each channel carries
 // notifications of its kind only.
 func TestRS1_ChannelsApart(t *testing.T) {
+	t.Parallel()
 	h := newHubServer(t)
 	hubs := []topic.RemoteHub{{URI: h.uri}}
 	a, b := memory.New(nil), memory.New(nil)
@@ -84,6 +85,7 @@ func TestRS2_SeveralSets(t *testing.T) {
 // updated on all three framework channels, and the channels of the other two sets carry nothing
 // else. When the third set is removed, it is announced on all three again.
 func TestRS3_DescriptionOnEveryChannel(t *testing.T) {
+	t.Parallel()
 	h := newHubServer(t)
 	hubs := []topic.RemoteHub{{URI: h.uri}}
 	set := func(name string) rshttp.Set {
@@ -127,6 +129,7 @@ func TestRS3_DescriptionOnEveryChannel(t *testing.T) {
 // TestRS4_RS5_Topic checks the response of a topic, before the first notification and
 // after.
 func TestRS4_RS5_Topic(t *testing.T) {
+	t.Parallel()
 	h := newHubServer(t)
 	other := newHubServer(t)
 	papers := memory.New(nil)

@@ -21,6 +21,7 @@ import (
 // TestRS14_RS16_RS17_FrameworkNotifications: the notifications of a set with many
 // changes conform to the specification.
 func TestRS14_RS16_RS17_FrameworkNotifications(t *testing.T) {
+	t.Parallel()
 	needs.Time(t)
 	check := func([]byte, bool) {}
 	if shared := os.Getenv("RESOURCESYNC_SHARED"); shared != "" {
@@ -89,6 +90,7 @@ func TestRS14_RS16_RS17_FrameworkNotifications(t *testing.T) {
 // no other. No Source announces the deletion of its Source Description, because it has ended by
 // then.
 func TestRS15_TableOfChanges(t *testing.T) {
+	t.Parallel()
 	needs.Time(t)
 	h := newHubServer(t)
 	hubs := []topic.RemoteHub{{URI: h.uri}}

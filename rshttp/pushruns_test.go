@@ -56,6 +56,7 @@ func (r *recorder) see() (added map[string][]string, asked int) {
 // TestPushRestart: a Source that restarts with the same outbox neither repeats nor
 // omits a notification.
 func TestPushRestart(t *testing.T) {
+	t.Parallel()
 	h := newHubServer(t)
 	papers := memory.New(nil)
 	outbox := &recorder{Log: pushlog.NewMemory(), added: map[string][]string{}}
@@ -152,6 +153,7 @@ func withoutRepetitions(list []string) (firsts []string) {
 
 // TestPushProviders: sets with few upgrades are pushed as far as possible.
 func TestPushProviders(t *testing.T) {
+	t.Parallel()
 	needs.Time(t)
 	all := memory.New(nil)
 	bare := tableOf(1)
@@ -198,6 +200,7 @@ type plain struct{ resourcesync.Provider }
 
 // TestPushStatus: the status shows what a hub does not accept.
 func TestPushStatus(t *testing.T) {
+	t.Parallel()
 	h := newHubServer(t)
 	h.answers(http.StatusInternalServerError)
 	papers := memory.New(nil)
@@ -218,6 +221,7 @@ func TestPushStatus(t *testing.T) {
 // TestPushWaits: nothing is sent about a set that is not ready. Once it is ready,
 // earlier changes are not sent.
 func TestPushWaits(t *testing.T) {
+	t.Parallel()
 	h := newHubServer(t)
 	papers := memory.New(&memory.Options{SetOptions: scan.SetOptions{AwaitScan: true}})
 	pushed(t, rshttp.Options{}, rshttp.Set{Name: "later", Provider: papers, RemoteHubs: []topic.RemoteHub{{URI: h.uri}}},

@@ -19,6 +19,7 @@ import (
 // been removed says, once, that its Capability List is deleted. If the set comes back,
 // it is announced anew.
 func TestD2_RemovedSet(t *testing.T) {
+	t.Parallel()
 	h := newHubServer(t)
 	hubs := []topic.RemoteHub{{URI: h.uri}}
 	set := func(name string) rshttp.Set {
@@ -189,6 +190,7 @@ func TestD2_MovedSetIsNotDeleted(t *testing.T) {
 // first notifications name one list of each capability, with a link to its index, and
 // never an index.
 func TestD2_FreshStart(t *testing.T) {
+	t.Parallel()
 	h := newHubServer(t)
 	s := shelfOf(t, 95, 100)
 	pushed(t, rshttp.Options{Division: rshttp.Division{PageSize: 10, PackageSize: 100}}, rshttp.Set{Provider: history{s}, RemoteHubs: []topic.RemoteHub{{URI: h.uri}}})
