@@ -7,7 +7,6 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -75,12 +74,21 @@ func TestPageNegotiation(t *testing.T) {
 // anchors returns the targets of the links in a page with an attribute rel, or all for "".
 func anchors(page, rel string) []string {
 	var out []string
-	for _, m := range regexp.MustCompile(`<a [^>]*href="([^"]*)"[^>]*>`).FindAllStringSubmatch(page, -1) {
-		if rel == "" || strings.Contains(m[0], `rel="`+rel+`"`) {
-			out = append(out, html.UnescapeString(m[1]))
+	for {
+		var tag string
+		var found bool
+		if _, page, found = strings.Cut(page, "<a "); !found {
+			return out
+		}
+		if tag, page, found = strings.Cut(page, ">"); !found {
+			return out
+		}
+		_, href, found := strings.Cut(tag, `href="`)
+		target, _, closed := strings.Cut(href, `"`)
+		if found && closed && (rel == "" || strings.Contains(tag, `rel="`+rel+`"`)) {
+			out = append(out, html.UnescapeString(target))
 		}
 	}
-	return out
 }
 
 // getPage returns the text of an HTML page, which is below 100 KB.
