@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
@@ -114,11 +115,13 @@ func (h *holes) Write(p []byte) (int, error) {
 // package, as served over HTTP. It contains the resources, and its manifest is valid
 // and identical to the one that is served separately.
 func TestPackagesAccepted(t *testing.T) {
+	needs.Time(t)
 	valid := func([]byte, bool) {}
 	if shared := os.Getenv("RESOURCESYNC_SHARED"); shared != "" {
 		valid = validate(t, filepath.Join(shared, "schema"))
 	}
-	sizes := []int{0, 1, 300, 5000} // the last in two packages at least, by their size
+	large := needs.Size(1500, 5000)
+	sizes := []int{0, 1, 300, large} // the last in two packages at least, by their size
 	if os.Getenv("RESOURCESYNC_LARGE") != "" {
 		sizes = append(sizes, 70_000) // a manifest has 50,000 entries at most
 	}
@@ -134,14 +137,14 @@ func TestPackagesAccepted(t *testing.T) {
 		if err := s.Put(t.Context(), all...); err != nil {
 			t.Fatal(err)
 		}
-		o := &rshttp.Options{Division: rshttp.Division{PackageSize: 1 << 20}}
-		if n > 5000 {
+		o := &rshttp.Options{Division: rshttp.Division{PackageSize: int64(large) * 200}}
+		if n > large {
 			o = nil
 		}
 		src := newSource(t, o, rshttp.Set{Provider: s})
 		srv := httptest.NewServer(src)
 		entries, found := packages(t, src), 0
-		if n >= 5000 && len(entries) < 2 {
+		if n >= large && len(entries) < 2 {
 			t.Errorf("%d resources are in %d packages", n, len(entries))
 		}
 		for _, e := range entries {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -105,6 +106,7 @@ func TestBillion(t *testing.T) {
 // TestIndexLimit: an index has 50,000 pages at most. A set that needs more has none, and the log
 // says why: a document is never cut off.
 func TestIndexLimit(t *testing.T) {
+	needs.Time(t)
 	const most = rsxml.MaxEntries * rsxml.MaxEntries
 	c := newBillionth(t, most)
 	if c.index(t, ""); len(c.pages) != rsxml.MaxEntries {

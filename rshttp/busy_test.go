@@ -171,16 +171,17 @@ func (d *resuming) serve(w http.ResponseWriter, r *http.Request) (broken bool) {
 }
 
 // TestD6_TransfersOnABusySet: a Destination that resumes obtains 50 packages of the
-// default size, or 15 in everyday runs, at 10 MB a second while 1% of the resources changes every
+// default size, or 5 in everyday runs, at 10 MB a second while 1% of the resources changes every
 // minute.
 func TestD6_TransfersOnABusySet(t *testing.T) {
+	needs.Time(t)
 	if raceEnabled {
 		t.Skip("takes long: half a gigabyte for each size")
 	}
 	for _, of := range []struct{ size, inEach int }{{4 << 10, 1024}, {20_000, 830}, {1_000_000, 16}} {
 		t.Run(fmt.Sprintf("resources of %d bytes", of.size), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				want := needs.Size(15, 50)
+				want := needs.Size(5, 50)
 				n := want * of.inEach
 				s := newBusySet(t, n, of.size)
 				src := newSource(t, nil, rshttp.Set{Provider: s})

@@ -133,7 +133,7 @@ func TestCombinations(t *testing.T) {
 	if err := s.Delete(t.Context(), "3"); err != nil {
 		t.Error(err)
 	}
-	each := abilities(needs.Size(3, 1)) // everyday runs take every third
+	each := abilities(needs.Size(7, 1)) // everyday runs take every seventh
 	for a := abilities(0); a < allAbilities; a += each {
 		opts := &rshttp.Options{Division: rshttp.Division{PageSize: 2, PackageSize: 120}, Sitemaps: rshttp.PlainSitemaps}
 		if a.has(sockets) {

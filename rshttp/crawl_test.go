@@ -24,6 +24,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/wellknown"
@@ -363,7 +364,7 @@ func validate(t *testing.T, schemas string) func([]byte, bool) {
 // go, with and without division in the background. A replica that reads the Change
 // Lists from the last datetime it saw ends up equal.
 func TestCrawlUnderWrites(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range uint64(needs.Size(2, 4)) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			rnd := rand.New(rand.NewPCG(seed, 3))
@@ -406,7 +407,7 @@ func TestCrawlUnderWrites(t *testing.T) {
 				}
 			})
 			c.skip = resourcesync.ChangeList
-			crawls := 15
+			crawls := needs.Size(8, 15)
 			if raceEnabled {
 				crawls = 4
 			}

@@ -145,6 +145,7 @@ func TestDumpIndexHoldsAll(t *testing.T) {
 
 // TestDumpIndexOfMany has more packages than one document can list.
 func TestDumpIndexOfMany(t *testing.T) {
+	needs.Time(t)
 	if raceEnabled {
 		t.Skip("takes long, and nothing is done at the same time")
 	}

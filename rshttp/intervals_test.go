@@ -18,9 +18,10 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
-const eachRound = 2000
+// eachRound is how many changes are made in each of some rounds.
+var eachRound = needs.Size(800, 2000)
 
-var rounds = needs.Size(4, 25)
+var rounds = needs.Size(3, 25)
 
 // TestD1_ReplayByChangeLists: a Destination that continues after until and one that continues at
 // until read 8,000 changes, or 50,000 at night, and end identical.

@@ -11,6 +11,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/gorilla/mux"
 
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
@@ -122,6 +123,7 @@ func TestRootBase(t *testing.T) {
 
 // TestManySets: more sets than one Source Description holds make an index.
 func TestManySets(t *testing.T) {
+	needs.Time(t)
 	p := tableOf(0)
 	sets := make([]rshttp.Set, 50_001)
 	for i := range sets {

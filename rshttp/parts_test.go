@@ -12,6 +12,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
@@ -67,14 +68,15 @@ func (p inParts) StatParts(ctx context.Context, r resourcesync.Range) ([]resourc
 func TestParts(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	rows := tableOf(0)
-	const pageSize = 2000
+	scale := needs.Size(1, 4)
+	pageSize := 500 * scale
 	options := &rshttp.Options{Division: rshttp.Division{PageSize: pageSize}, Sitemaps: rshttp.PlainSitemaps}
 	cold := *options
 	cold.Limits.CacheBytes = -1
 	warm := newSource(t, options, rshttp.Set{Provider: inParts{versioned{rows}, 4}})
 	change := func(n int) {
 		for range n {
-			key := fmt.Sprintf("%06d", rnd.IntN(20_000))
+			key := fmt.Sprintf("%06d", rnd.IntN(5000*scale))
 			switch found := rows.resources[key]; {
 			case rnd.IntN(3) == 0:
 				delete(rows.resources, key)
@@ -90,11 +92,11 @@ func TestParts(t *testing.T) {
 	for round := range 60 {
 		switch {
 		case round < 20:
-			change(60)
+			change(15 * scale)
 		case round < 40:
 			change(3)
 		case round < 50:
-			change(400)
+			change(100 * scale)
 		default:
 			for key := range rows.resources {
 				if rnd.IntN(3) == 0 {

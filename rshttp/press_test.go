@@ -102,9 +102,10 @@ func TestLargeFailures(t *testing.T) {
 		"panic": func() error { panic("gone") },
 	} {
 		t.Run(name, func(t *testing.T) {
+			n := needs.Size(5000, 20_000)
 			broken := false
-			src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 20_000}}, rshttp.Set{Provider: at(20_000, func(i int) error {
-				if broken && i == 15_000 {
+			src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: n}}, rshttp.Set{Provider: at(numbers(n), func(i int) error {
+				if broken && i == n*3/4 {
 					return fail()
 				}
 				return nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -92,6 +93,7 @@ func (b busy) Changes(_ context.Context, iv resourcesync.Interval) iter.Seq2[res
 // TestD7_MoreRecentChangesThanFit: more changes in a day than fit into a document
 // move from up to the last change that is not listed.
 func TestD7_MoreRecentChangesThanFit(t *testing.T) {
+	needs.Time(t)
 	for _, pageSize := range []int{7_000, rsxml.MaxEntries} {
 		const n = rsxml.MaxEntries + 1
 		src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: pageSize}}, rshttp.Set{Provider: wrong{}, Changer: busy(n)})

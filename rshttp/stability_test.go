@@ -39,19 +39,20 @@ func pagesOf(t *testing.T, src *rshttp.Source) snapshot {
 	return out
 }
 
-// TestStability: one insert, update or deletion among 100,000 resources affects only
+// TestStability: one insert, update or deletion among the resources of ten pages affects only
 // its page and the index. Every other page keeps its URL, its bytes and its validators.
 func TestStability(t *testing.T) {
 	now := newYear
 	set := memory.New(&memory.Options{Now: func() time.Time { now = now.Add(time.Second); return now }})
-	all := make([]resourcesync.Resource, 100_000)
+	pageSize := needs.Size(1000, 10_000)
+	all := make([]resourcesync.Resource, 10*pageSize)
 	for i := range all {
-		all[i] = resource(fmt.Sprintf("%06d", i))
+		all[i] = resource(fmt.Sprintf("%06d", i*100_000/len(all)))
 	}
 	if err := set.Put(t.Context(), all...); err != nil {
 		t.Fatal(err)
 	}
-	src := newSource(t, nil, rshttp.Set{Provider: set})
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: pageSize}}, rshttp.Set{Provider: set})
 	before := pagesOf(t, src)
 	if len(before) != 11 {
 		t.Fatalf("%d documents", len(before))
@@ -61,8 +62,8 @@ func TestStability(t *testing.T) {
 		change func() error
 	}{
 		{"insert", func() error { return set.Put(t.Context(), resource("054321-new")) }},
-		{"update", func() error { r := resource("054321"); r.Type = "text/plain"; return set.Put(t.Context(), r) }},
-		{"delete", func() error { return set.Delete(t.Context(), "054321") }},
+		{"update", func() error { r := resource("054320"); r.Type = "text/plain"; return set.Put(t.Context(), r) }},
+		{"delete", func() error { return set.Delete(t.Context(), "054320") }},
 		{"insert at the end", func() error { return set.Put(t.Context(), resource("zzz")) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
