@@ -18,13 +18,14 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
-// eachRound is how many changes are made in each of some rounds.
-var eachRound = needs.Size(800, 2000)
-
-var rounds = needs.Size(3, 25)
+// The Source is changed in rounds, with eachRound changes in each.
+var (
+	rounds    = needs.Size(3, 25)
+	eachRound = needs.Size(800, 2000)
+)
 
 // TestD1_ReplayByChangeLists: a Destination that continues after until and one that continues at
-// until read 8,000 changes, or 50,000 at night, and end identical.
+// until read 2,400 changes, or 50,000 at night, and end identical.
 func TestD1_ReplayByChangeLists(t *testing.T) {
 	ledgers(t, func(t *testing.T, l *ledger) {
 		w := newWire(t, newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 211}}, rshttp.Set{Provider: l.Provider}))
