@@ -5,7 +5,8 @@
 // SQLite waits for the disk, 10 ms each time on a common one, and hundreds of stores are made in
 // tests. Tests kill processes and not the system, so what they check does not depend on the disk.
 //
-// Tests make much garbage and keep little, so garbage is collected less often than usual.
+// Tests make much garbage and keep little, so garbage is collected less often than usual, unless
+// benchmarks run: they measure programs as users run them.
 package testmain
 
 import (
@@ -28,7 +29,7 @@ func Run(m *testing.M) (status int) {
 			panic(err)
 		}
 	}
-	if os.Getenv("GOGC") == "" {
+	if os.Getenv("GOGC") == "" && flag.Lookup("test.bench").Value.String() == "" {
 		debug.SetGCPercent(400)
 	}
 	if os.Getenv("TMPDIR") == "" {
