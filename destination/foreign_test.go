@@ -240,8 +240,8 @@ func openKilled(t *testing.T, url, dir string, at int) (m *mirror, operations *i
 	return m, n
 }
 
-// TestKilledAnywhere kills a process before each of its operations, or each fifth one: while it
-// copies, and while the Source changes. The user's files are in the way of some resources from the
+// TestKilledAnywhere kills a process while it copies, and while the Source changes: before each of
+// its operations, or each fifth one in everyday runs. The user's files are in the way of some resources from the
 // beginning, and others appear after the kill. No copy is lost or taken for a file of the user, and
 // the user's files are not touched.
 func TestKilledAnywhere(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
-// TestKilledDeletion kills a process before each of its operations, or each third one, while it
-// deletes copies, one of them edited and one replaced by a folder by the user. After the kill, the
+// TestKilledDeletion kills a process while it deletes copies, one of them edited and one replaced by
+// a folder by the user: before each of its operations, or each third one in everyday runs. After the kill, the
 // user puts files in the free places. They stay, and the other copies are deleted.
 func TestKilledDeletion(t *testing.T) {
 	needs.Time(t)
