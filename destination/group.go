@@ -112,7 +112,7 @@ func (g *group) finish(ctx context.Context, t *task) error {
 
 // isAbsent reports whether the answer to a question is that the resource is gone: 404 or 410, or another version than the
 // one that was listed before or after the deletion. If no other set has the resource, no document has that version, so
-// nobody has it, or the next documents show it. Otherwise, it can be the version of another set, and is taken next time.
+// it does not exist, or the next documents show it. Otherwise, it can be the version of another set, and is taken next time.
 func (g *group) isAbsent(t *task) (bool, error) {
 	switch {
 	case t.Doubt == state.DoubtNone:

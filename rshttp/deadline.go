@@ -17,7 +17,7 @@ type lazyDeadline struct {
 	deadline time.Time // see until
 
 	once   sync.Once
-	timed  atomic.Pointer[context.Context] // nil until somebody waits
+	timed  atomic.Pointer[context.Context] // nil until the first wait
 	cancel context.CancelFunc
 }
 

@@ -48,8 +48,8 @@ type Identity struct {
 }
 
 // An Excluder is an [Identifier] that leaves out resources by a rule. If the recorded rule is
-// another one, the next complete scan first deletes the resources that the rule excludes. Somebody
-// has asked for these deletions, so they are neither held nor counted.
+// another one, the next complete scan first deletes the resources that the rule excludes. The
+// rule requests these deletions, so they are neither held nor counted.
 type Excluder interface {
 	// Excludes reports whether the rule excludes the resource with this key.
 	Excludes(key string) bool

@@ -125,7 +125,7 @@ func (l *lease) giveBack(ctx context.Context) error {
 	return wrap(l.name, err)
 }
 
-// take puts the object of the lease, once nobody renews the present one.
+// take puts the object of the lease, once the present one is no longer renewed.
 func (l *lease) take(ctx context.Context) error {
 	was, err := l.store.client.Head(ctx, l.store.key(l.name))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -260,7 +260,7 @@ func (l *lease) check() error {
 }
 
 // elapsed returns the time since t. On many systems, the monotonic clock stands still while the
-// computer is suspended, so the time is that of the wall clock if that is more.
+// computer is suspended, so the wall clock counts if it has advanced further.
 func elapsed(t time.Time) time.Duration {
 	return max(time.Since(t), time.Now().Round(0).Sub(t))
 }

@@ -46,7 +46,7 @@ func showStatus(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		err = json.Unmarshal(body, s)
 	}
 	if err != nil {
-		return fmt.Errorf("the status at %s cannot be read: %w; is it that of another version?", at, err)
+		return fmt.Errorf("the status at %s cannot be read: %w; does the server run another version?", at, err)
 	}
 	if c.json {
 		_, err = stdout.Write(body)

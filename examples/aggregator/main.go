@@ -33,7 +33,7 @@ import (
 func main() {
 	data := flag.String("data", "aggregator", "`folder` for the copies and their state")
 	listen := flag.String("listen", "127.0.0.1:8080", "`address` to listen at")
-	every := flag.Duration("every", 15*time.Minute, "`interval` at which the Sources are read, whatever they send")
+	every := flag.Duration("every", 15*time.Minute, "`interval` at which the Sources are read, even without notifications")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()

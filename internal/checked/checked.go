@@ -81,7 +81,7 @@ func Parts(ctx context.Context, p resourcesync.PartStater, r resourcesync.Range)
 // contract, or when ctx ends. Changes whose URIs cannot be written into a document are
 // passed to omit instead, unless it is nil.
 //
-// If iv begins at the Since of a journal that is no [resourcesync.Windower], changes
+// If iv begins at the Since of a journal that is not a [resourcesync.Windower], changes
 // at exactly that time are included: a host may return the datetime of its oldest
 // change, which must not be lost.
 func Changes(ctx context.Context, c resourcesync.Changer, iv resourcesync.Interval, omit func(*resourcesync.Change, error)) iter.Seq2[resourcesync.Change, error] {

@@ -12,7 +12,7 @@ import (
 )
 
 // A process runs operations of the Destination until it ends or is killed. After a kill, it
-// continues on a disk that nobody will see: the disk of the next process has the state at the
+// continues on a disk that is discarded: the disk of the next process has the state at the
 // moment of the kill.
 type process struct {
 	w      *World

@@ -198,7 +198,7 @@ func (k *knowledge) judge(in *Set, p *Staged) verdict {
 	last := latest(possible(k.have.Datetime, t, p.Date), possible(fromNanos(k.row.datetime), t, p.Date))
 	switch {
 	case t.After(p.Date) && !(p.Age == AgeNew && p.Change.Type == resourcesync.Deleted):
-		return doubtful // the time is in the future, and so may be wrong; a new deletion has happened, whatever its time
+		return doubtful // the time is in the future, and so may be wrong; a new deletion has happened, regardless of its time
 	case (compared && in.Base.IsZero() || k.untimed) && p.Age != AgeNew && !p.Sure && !(!last.IsZero() && t.After(last)):
 		return doubtful // the Resource Lists have no time
 	case compared && !in.Base.IsZero() && !t.After(in.Base) && !in.Base.Before(last):

@@ -199,7 +199,7 @@ type OutboxDB interface {
 	Outbox(rel *Relation, base string) string
 
 	// OutboxTemplate returns the URI template for which an outbox was created; "" if there
-	// is no such table, or none that has a template.
+	// is no such table, or it has no template.
 	OutboxTemplate(ctx context.Context, rel *Relation, base string) (string, error)
 
 	// Waiting returns the time at which the first change in an outbox was recorded; the zero

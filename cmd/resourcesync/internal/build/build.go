@@ -123,7 +123,7 @@ func (c *Config) source(m *daemon.Member) (*static.Source, error) {
 		DescribedBy:   c.site.DescribedBy,
 		Division:      static.Division(c.site.Division()),
 		PlainSitemaps: c.site.Sitemap,
-		RenderTimeout: time.Hour, // nobody waits
+		RenderTimeout: time.Hour, // no client waits
 		Logger:        m.Log,
 	})
 }

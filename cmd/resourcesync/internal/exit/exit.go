@@ -21,7 +21,7 @@ import (
 )
 
 // The exit statuses. A supervisor may restart a command after Failed; after Usage,
-// somebody must correct something first.
+// the cause must be corrected first.
 const (
 	OK     = 0
 	Failed = 1 // it could not run, or has failed

@@ -51,7 +51,7 @@ func (m *Config) Declare(c *settings.Catalog) {
 			Text: `The share of the copy that is deleted because Resource Lists no longer list it. More
 				deletions are held, because a broken Source looks the same. One or two are never held, unless
 				nothing would be left. The resources of a set that the Source no longer names are held,
-				whatever their number. 100% holds nothing. Deletions in Change Lists are always followed.`},
+				however few they are. 100% holds nothing. Deletions in Change Lists are always followed.`},
 		settings.Setting{Name: "moved", Value: settings.Bool(&m.moved), Group: settings.State,
 			Text: `Continue a copy whose Source has another URL now. The Source must list resources of the copy, or
 				the run fails. They get their new URIs and keep their files, and only those that differ are

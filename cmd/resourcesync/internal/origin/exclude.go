@@ -31,8 +31,8 @@ func (e *exclusions) add(given string) error {
 }
 
 // of returns the effective values for a stored set. Without the flag, the value litter applies to
-// a new set, and to a set that has recorded it. It does not apply to other sets, because nobody
-// has requested the deletions.
+// a new set, and to a set that has recorded it. It does not apply to other sets, because
+// its deletions were not requested.
 func (e exclusions) of(ctx context.Context, set scan.Stored) (exclusions, error) {
 	if len(e) > 0 {
 		return e, nil

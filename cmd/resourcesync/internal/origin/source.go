@@ -40,7 +40,7 @@ func (s *sourceConfig) Declare(c *settings.Catalog) {
 	s.Settings.Declare(c)
 	s.CopyLimits.Declare(c)
 	c.Change(settings.Setting{Name: "rescan", Default: "15m",
-		Text: `The interval at which the documents of the Source are read, whatever it sends, and the lists are
+		Text: `The interval at which the documents of the Source are read, even without notifications, and the lists are
 			compared with the copy.`})
 	c.Change(settings.Setting{Name: "ping-token",
 		Text: `The token with which the Source, or others, report changes, by a POST to "ping" below the prefix.

@@ -157,7 +157,7 @@ func IsMySQL(address string) bool {
 func MySQLConfig(address string) (*mysql.Config, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, fmt.Errorf("--db is no URL: give mysql://user@host/database, with percent-encoded special characters")
+		return nil, fmt.Errorf("--db is not a URL: give mysql://user@host/database, with percent-encoded special characters")
 	}
 	config := mysql.NewConfig()
 	config.User = u.User.Username()
