@@ -18,8 +18,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb/sqlitedb"
 )
 
-// made creates the database with the first scripts only, as an earlier version did, and
-// fills it.
+// made creates the database with the first scripts only, as an earlier version did, or with all if scripts
+// is negative, and fills it.
 func (d database) made(t *testing.T, scripts int, fill func(c rowdb.Conn) error) {
 	t.Helper()
 	folder := "sqlitestore"
@@ -27,9 +27,12 @@ func (d database) made(t *testing.T, scripts int, fill func(c rowdb.Conn) error)
 		folder = "pgstore"
 	}
 	all := os.DirFS(folder)
-	names, err := fs.Glob(all, "migrations/*.sql")
+	names, err := fs.Glob(all, "migrations/[0-9]*.sql")
 	if err != nil {
 		t.Fatal(err)
+	}
+	if scripts < 0 {
+		scripts = len(names)
 	}
 	old := fstest.MapFS{}
 	for _, name := range names[:scripts] {
@@ -59,6 +62,9 @@ func (d database) made(t *testing.T, scripts int, fill func(c rowdb.Conn) error)
 	defer db.Close()
 	if err := rowdb.Migrate(t.Context(), db, old, nil); err != nil {
 		t.Fatal(err)
+	}
+	if fill == nil {
+		return
 	}
 	if err := db.Update(t.Context(), fill); err != nil {
 		t.Fatal(err)

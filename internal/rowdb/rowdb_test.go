@@ -456,6 +456,35 @@ func TestMigrate(t *testing.T) {
 	})
 }
 
+// TestMigrateNew: a new database gets the tables of new.sql, and one that has tables the scripts that it lacks.
+func TestMigrateNew(t *testing.T) {
+	each(t, func(t *testing.T, open func() rowdb.DB) {
+		files := fstest.MapFS{
+			"migrations/0001_first.sql":  {Data: []byte("CREATE TABLE numbers (n BIGINT); INSERT INTO numbers (n) VALUES (1)")},
+			"migrations/0002_second.sql": {Data: []byte("INSERT INTO numbers (n) VALUES (2)")},
+			"migrations/new.sql":         {Data: []byte("CREATE TABLE numbers (n BIGINT); NO SQL")},
+		}
+		db := open()
+		if err := rowdb.Migrate(t.Context(), db, files, nil); err == nil || !strings.Contains(err.Error(), "new.sql") {
+			t.Errorf("a broken script: %v", err)
+		}
+		files["migrations/new.sql"] = &fstest.MapFile{Data: []byte("CREATE TABLE numbers (n BIGINT); INSERT INTO numbers (n) VALUES (3); INSERT INTO rs_migration (number) VALUES (1), (2)")}
+		for want, add := range []string{"", "INSERT INTO numbers (n) VALUES (4)"} {
+			if add != "" {
+				files["migrations/0003_third.sql"] = &fstest.MapFile{Data: []byte(add)}
+			}
+			for range 2 {
+				if err := rowdb.Migrate(t.Context(), db, files, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := numbers(t, db); !slices.Equal(got, []int64{3, 4}[:want+1]) {
+				t.Errorf("got %v", got)
+			}
+		}
+	})
+}
+
 // TestMigrateInTwoSteps: programs that need not know what a script has added use the tables beside
 // newer ones, until a later script removes what they use.
 func TestMigrateInTwoSteps(t *testing.T) {
