@@ -75,35 +75,57 @@ func openPool(ctx context.Context, path string, size int) (*sqlitex.Pool, error)
 	if err := CheckLinks(path); err != nil {
 		return nil, err
 	}
-	options := sqlitex.PoolOptions{
-		PoolSize: size,
-		Flags:    sqlite.OpenReadWrite | sqlite.OpenCreate | sqlite.OpenWAL,
-		PrepareConn: func(c *sqlite.Conn) error {
-			for _, pragma := range []string{
-				"PRAGMA synchronous=FULL",
-				"PRAGMA foreign_keys=OFF",
-				readingCache,
-			} {
-				if err := sqlitex.ExecuteTransient(c, pragma, nil); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
+	// A connection reads the tables of the database when it is first used. Most are never used.
+	pool, err := sqlitex.NewPool(path, sqlitex.PoolOptions{
+		PoolSize:    size,
+		Flags:       sqlite.OpenReadWrite | sqlite.OpenCreate,
+		PrepareConn: prepare,
+	})
+	if err != nil {
+		return nil, explain(err, path)
 	}
-	// The first connection to a new file gives it a write-ahead log. If several do so at the same
-	// time, SQLite's busy timeout would be a deadlock, so all but one fail at once.
+	if err := startLog(ctx, pool); err != nil {
+		pool.Close()
+		return nil, explain(err, path)
+	}
+	return pool, nil
+}
+
+// startLog uses a connection of pool. The first one to a new file gives it a write-ahead log. If
+// several do so at the same time, SQLite's busy timeout would be a deadlock, so all but one fail at once.
+func startLog(ctx context.Context, pool *sqlitex.Pool) error {
 	for deadline := time.Now().Add(patience); ; {
-		pool, err := sqlitex.NewPool(path, options)
+		conn, err := pool.Take(ctx)
+		if err == nil {
+			pool.Put(conn)
+			return nil
+		}
 		if sqlite.ErrCode(err).ToPrimary() != sqlite.ResultBusy || time.Now().After(deadline) {
-			return pool, explain(err, path)
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return ctx.Err()
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
+}
+
+// prepare prepares a connection of a pool for its use.
+func prepare(c *sqlite.Conn) error {
+	c.SetBusyTimeout(patience)
+	defer c.SetBlockOnBusy()
+	for _, pragma := range []string{
+		"PRAGMA journal_mode=wal",
+		"PRAGMA synchronous=FULL",
+		"PRAGMA foreign_keys=OFF",
+		readingCache,
+	} {
+		if err := sqlitex.ExecuteTransient(c, pragma, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // check sets db's path, and refuses a database that is not a file, has no write-ahead log
