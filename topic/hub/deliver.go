@@ -118,7 +118,7 @@ func (h *Hub) deliver(ctx context.Context) error {
 }
 
 func (d *deliverer) run(ctx context.Context) {
-	tick := time.NewTicker(saveEvery)
+	tick := time.NewTicker(d.hub.saveEvery)
 	defer tick.Stop()
 	d.claim(ctx)
 	looked := time.Now()
@@ -253,7 +253,7 @@ func (d *deliverer) rouse() {
 // tidy sheds load, and ends attempts whose claims are about to end: a new owner and this
 // process must not deliver at the same time.
 func (d *deliverer) tidy(ctx context.Context) {
-	for background.Sleep(ctx, saveEvery) == nil {
+	for background.Sleep(ctx, d.hub.saveEvery) == nil {
 		d.mu.Lock()
 		now := time.Now()
 		for _, h := range d.queue.hosts {

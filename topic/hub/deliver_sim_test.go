@@ -83,9 +83,18 @@ type process struct {
 var errDead = errors.New("the process is dead")
 
 func newProcess(t testing.TB, store pushlog.Log, net http.RoundTripper, o *Options) *process {
+	return newProcessAt(t, saveEvery, store, net, o)
+}
+
+// forHours is the saveEvery of processes that are simulated for hours, in which little else
+// happens. It is longer than usual, but claims do not end in the meantime.
+const forHours = pushlog.ClaimTime - claimMargin
+
+func newProcessAt(t testing.TB, every time.Duration, store pushlog.Log, net http.RoundTripper, o *Options) *process {
 	p := &process{Log: store, net: net}
 	p.hub = deliveryHub(t, p, o)
 	p.hub.transport = p
+	p.hub.saveEvery = every
 	p.stop = start(t, p.hub)
 	return p
 }

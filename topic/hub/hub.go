@@ -38,6 +38,7 @@ type Hub struct {
 	transport http.RoundTripper // to callbacks
 	sparse    sparse.Log        // for lines that strangers can cause
 	running   atomic.Bool
+	saveEvery time.Duration // the constant, except in tests
 
 	failures       health.Failures // of the store
 	requestTotals  health.Totals[Requests]
@@ -70,6 +71,8 @@ func New(uri string, log topiclog.Log, opts *Options) (*Hub, error) {
 		log:     o.Logger,
 		guard:   &guard{allow: o.AllowCallbacks},
 		topics:  map[string]bool{},
+
+		saveEvery: saveEvery,
 	}
 	h.transport = h.guard.transport(&o)
 	return h, nil

@@ -41,14 +41,14 @@ func TestWH46_V17_RetriesDouble(t *testing.T) {
 		subscribed(t, store, "http://s/", "", 10*24*time.Hour)
 		o := deliveryOptions()
 		o.Retry = 0
-		p := newProcess(t, store, w, o)
+		p := newProcessAt(t, forHours, store, w, o)
 		publish(t, p.hub, "1")
 		time.Sleep(36 * time.Hour)
 		p.stop()
 		want := time.Minute
 		for i := 1; i < len(tries.at); i++ {
 			waited := tries.at[i] - tries.at[i-1]
-			if waited < want*8/10 || waited > want*12/10+lookEvery {
+			if waited < want*8/10 || waited > want*12/10+forHours {
 				t.Errorf("retry %d after %v, want %v or so", i, waited, want)
 			}
 			want = min(2*want, maxRetry)
@@ -69,7 +69,7 @@ func TestV17_RetryAfter(t *testing.T) {
 			subscribed(t, store, "http://s/", "", 10*24*time.Hour)
 			o := deliveryOptions()
 			o.Retry = 0
-			p := newProcess(t, store, roundTripper(func(r *http.Request) (*http.Response, error) {
+			p := newProcessAt(t, forHours, store, roundTripper(func(r *http.Request) (*http.Response, error) {
 				tries.note()
 				if len(tries.at) > 1 {
 					return answered(200, nil), nil
@@ -79,7 +79,7 @@ func TestV17_RetryAfter(t *testing.T) {
 			publish(t, p.hub, "1")
 			time.Sleep(8 * time.Hour)
 			p.stop()
-			if len(tries.at) != 2 || tries.at[1] < want*8/10 || tries.at[1] > want*12/10+lookEvery {
+			if len(tries.at) != 2 || tries.at[1] < want*8/10 || tries.at[1] > want*12/10+forHours {
 				t.Errorf("asked for %s s, tried after %v, want %v or so", asked, tries.at, want)
 			}
 		})
