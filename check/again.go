@@ -92,13 +92,13 @@ func (w *walker) compare(o *once, res *fetch.Document) error {
 			w.add("no-304", here, "", "the second request, with the validators of the first, was answered with all of the unchanged document")
 		}
 	case closed && !m.Until.Equal(now.head.Metadata.Until):
-		w.add("closed-changed", was.place, "", "the Change List is closed since %s, but until has changed between two readings", m.Until.Format(time.RFC3339Nano))
+		w.add("closed-changed", was.place, "", "the Change List has been closed since %s, but until has changed between two readings", m.Until.Format(time.RFC3339Nano))
 	case now.ordered == was.ordered:
 		w.add("unstable", here, "", "the document has changed between two readings, although its entries have not")
 	case now.unordered == was.unordered && now.entries == was.entries:
 		w.add("unstable", here, "", "two readings have the same entries in different orders")
 	case closed:
-		w.add("closed-changed", was.place, "", "the Change List is closed since %s, but its entries have changed between two readings", m.Until.Format(time.RFC3339))
+		w.add("closed-changed", was.place, "", "the Change List has been closed since %s, but its entries have changed between two readings", m.Until.Format(time.RFC3339))
 	}
 	return nil
 }

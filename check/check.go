@@ -94,8 +94,8 @@ type Progress struct {
 	Current                                 string // the URL that is being read
 }
 
-// ErrNotSource means that the target leads to no ResourceSync document.
-var ErrNotSource = errors.New("it leads to no ResourceSync document")
+// ErrNotSource means that the target does not lead to a ResourceSync document.
+var ErrNotSource = errors.New("it does not lead to a ResourceSync document")
 
 // Check checks the Source at target: the URL of the site, of any of its documents, or of a page
 // that links to them; or a file, which is a document or a package. If target is a document,
@@ -111,7 +111,7 @@ func Check(ctx context.Context, target string, o *Options) (*Report, error) {
 		return nil, errors.New("check: Rate, Concurrency and MaxContent must not be negative")
 	}
 	if o.Harm != "" && o.Harm.order() < 0 || o.Force != "" && o.Force.order() < 0 {
-		return nil, fmt.Errorf("check: Harm is one of %q, and Force one of %q", Harms(), Forces())
+		return nil, fmt.Errorf("check: Harm must be one of %q, and Force one of %q", Harms(), Forces())
 	}
 	for _, id := range o.Ignore {
 		if ruleByID[id] == nil {

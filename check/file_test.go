@@ -97,7 +97,7 @@ func TestCannotRun(t *testing.T) {
 	gone := newSite(t)
 	gone.Close()
 	for target, want := range map[string]string{
-		empty.URL: "leads to no ResourceSync document", page.URL + "/": "leads to no ResourceSync document",
+		empty.URL: "does not lead to a ResourceSync document", page.URL + "/": "does not lead to a ResourceSync document",
 		failing.URL: "500", forbidden.URL: "robots.txt disallows", gone.URL: "refused",
 		"no-such-file.xml": "neither a file nor a URL", t.TempDir(): "folder", "ftp://example.org/": "neither a file nor a URL",
 	} {

@@ -29,7 +29,7 @@ func (r *entryRules) checkBounds(m *rsxml.Metadata, at place) {
 	case m.Until.After(until):
 		r.add("until-after-index", at, section(r.capability, true), "until is %s, but until of this document is %s", m.Until.Format(time.RFC3339Nano), until.Format(time.RFC3339Nano))
 	case m.Until.IsZero() && !m.From.IsZero():
-		r.add("open-in-closed-index", at, "", "the entry has no until, but this document is closed since %s", until.Format(time.RFC3339Nano))
+		r.add("open-in-closed-index", at, "", "the entry has no until, but this document has been closed since %s", until.Format(time.RFC3339Nano))
 	}
 }
 

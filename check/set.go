@@ -195,7 +195,7 @@ func (st *set) finish(ctx context.Context) error {
 // compare compares the Resource Lists with the Change Lists.
 func (st *set) compare() {
 	if st.listed > 0 && !st.at.IsZero() && st.from.After(st.at) {
-		st.add("changes-gap", st.fromAt, "", "from is %s, but the Resource List is of %s: changes between these times are in no list",
+		st.add("changes-gap", st.fromAt, "", "from is %s, but the at of the Resource List is %s: changes between these times are in no list",
 			st.from.Format(time.RFC3339Nano), st.at.Format(time.RFC3339Nano))
 	}
 	for _, r := range st.tracked.known {

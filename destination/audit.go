@@ -42,7 +42,7 @@ type audit struct {
 
 func (a *audit) audit(ctx context.Context) (err error) {
 	if before := a.state.Before(); before != "" {
-		return fmt.Errorf("the copy is still one of %s; call Sync before", before)
+		return fmt.Errorf("the copy is still a copy of %s; call Sync first", before)
 	}
 	var sets []tree.Set
 	if sets, err = a.discover(ctx); err != nil {

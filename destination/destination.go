@@ -179,7 +179,7 @@ func open(source string, sink Sink, o *Options, with seams) (*Destination, error
 	case sink == nil:
 		return nil, errors.New("destination: a Destination needs a Sink")
 	case o.Dumps != DumpsAuto && o.Dumps != DumpsAlways && o.Dumps != DumpsNever:
-		return nil, fmt.Errorf("destination: Dumps is %q, which is none of its constants", o.Dumps)
+		return nil, fmt.Errorf("destination: unknown Dumps %q", o.Dumps)
 	case o.Rate < 0 || o.Concurrency < 0 || o.MaxResource < 0 || o.MaxBytes < 0 || o.MaxState < 0 || o.MaxDelete < 0:
 		return nil, errors.New("destination: Rate, Concurrency and limits must not be negative")
 	case o.Name != "" && !copyname.Valid(o.Name):

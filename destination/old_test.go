@@ -171,7 +171,7 @@ func TestDiscovery(t *testing.T) {
 func TestNoSource(t *testing.T) {
 	_, url := newScript(t, map[string]string{"/": "<html></html>", "/sitemap.xml": openURLSet + `<url><loc>BASE/a</loc></url></urlset>`})
 	m := openMirror(t, url, t.TempDir(), nil)
-	if _, err := m.Sync(t.Context()); err == nil || !strings.Contains(err.Error(), "leads to no ResourceSync document") {
+	if _, err := m.Sync(t.Context()); err == nil || !strings.Contains(err.Error(), "does not lead to a ResourceSync document") {
 		t.Errorf("got %v", err)
 	}
 }

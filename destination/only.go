@@ -22,9 +22,9 @@ func (d *Destination) restrict(ctx context.Context) error {
 		d.only = only
 		return nil
 	case !isNew && only == "":
-		return fmt.Errorf("this copy is one of all lists of the Source; for %s alone, begin a new copy in another folder", want)
+		return fmt.Errorf("this is a copy of all lists of the Source; for %s alone, begin a new copy in another folder", want)
 	case !isNew:
-		return fmt.Errorf("this copy is one of %s; for %s, begin a new copy in another folder", only, want)
+		return fmt.Errorf("this is a copy of %s; for %s, begin a new copy in another folder", only, want)
 	}
 	d.only = d.options.Only
 	return d.state.Write(ctx, func() error { return d.state.SaveOnlyList(d.only) })

@@ -22,7 +22,7 @@ func TestOnly(t *testing.T) {
 	wantCopy(t, m, "a", "b")
 	m.close()
 
-	for want, only := range map[string]string{"this copy is one of " + url + "/resourcelist.xml": url + "/oai.xml", "": ""} {
+	for want, only := range map[string]string{"this is a copy of " + url + "/resourcelist.xml": url + "/oai.xml", "": ""} {
 		folder, err := destination.OpenFolder(dir)
 		if err != nil {
 			t.Fatal(err)

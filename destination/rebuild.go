@@ -105,7 +105,7 @@ func (t *task) compare(r *run) error {
 
 // differs returns the error for a file with another content.
 func (t *task) differs(r *run) error {
-	return fmt.Errorf("%s has another content than the Source; move it elsewhere, or replace all such files with --replace", r.describe(t.rebuild.other))
+	return fmt.Errorf("%s has different content than the Source; move it elsewhere, or replace all such files with --replace", r.describe(t.rebuild.other))
 }
 
 // describe returns the name of the file at a path of the copy, for people.

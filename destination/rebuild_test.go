@@ -98,7 +98,7 @@ func TestRebuild(t *testing.T) {
 			if r.Adopted != 199 || r.Created != 2 || r.Failed != 2 {
 				t.Errorf("%+v", r)
 			}
-			if !strings.Contains(fmt.Sprint(r.Failures), filepath.Join(dir, "edited")+" has another content than the Source; move it elsewhere, or") {
+			if !strings.Contains(fmt.Sprint(r.Failures), filepath.Join(dir, "edited")+" has different content than the Source; move it elsewhere, or") {
 				t.Errorf("%+v", r.Failures)
 			}
 			if n := src.requested("/a/") + src.requested("/edited"); n > 0 {

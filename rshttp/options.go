@@ -218,7 +218,7 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	out.Division = Division(division)
 	if min(l.RenderTimeout, out.Push.DumpInterval) < 0 || min(l.Renderings, l.Transfers, l.ClientTransfers) < 0 {
-		return out, errors.New("rshttp: of the numbers in Limits, only CacheBytes and Wait may be negative, and DumpInterval may not")
+		return out, errors.New("rshttp: in Limits, only CacheBytes and Wait may be negative; DumpInterval must not")
 	}
 	l.Transfers = cmp.Or(l.Transfers, 64)
 	l.ClientTransfers = cmp.Or(l.ClientTransfers, (l.Transfers+1)/2)

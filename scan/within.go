@@ -28,7 +28,7 @@ func checkFile(store any, origin Origin) error {
 	}
 	inside, err := in.Contains(kept.File())
 	if err != nil {
-		return fmt.Errorf("scan: is %s in the origin? %w", kept.File(), err)
+		return fmt.Errorf("scan: cannot determine whether %s is in the origin: %w", kept.File(), err)
 	}
 	if inside {
 		return fmt.Errorf("scan: the database %q is in the folder that is published: keep it in another folder", kept.File())

@@ -55,7 +55,7 @@ func (b *Bucket) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource,
 		b.withheld, b.verified = s.found, s.began
 		b.mu.Unlock()
 		if n, news := skips.End(); news {
-			b.log.Warn("bucket: objects not listed in total", "objects", n)
+			b.log.Warn("bucket: total of objects not listed", "objects", n)
 		}
 	}
 }

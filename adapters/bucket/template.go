@@ -44,7 +44,7 @@ func parseTemplate(text string) (template, error) {
 	case err != nil:
 		return template{}, fmt.Errorf("bucket: URI %q: %w", text, err)
 	case u.Scheme != "http" && u.Scheme != "https":
-		return template{}, fmt.Errorf("bucket: URI %q is not one of http or https, with which harvesters read the objects", text)
+		return template{}, fmt.Errorf("bucket: URI %q must begin with http:// or https://: harvesters request the objects there", text)
 	case u.Path == "" || u.Fragment != "" || u.User != nil:
 		return template{}, fmt.Errorf("bucket: URI %q: {key} must be in the path or the query; userinfo and fragments are not allowed", text)
 	}

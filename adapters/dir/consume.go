@@ -39,8 +39,8 @@ func (s *scanRun) summarize(skips, fails *health.Round) {
 	fails.End()
 	switch n, news := skips.End(); {
 	case news && n > 0:
-		s.log.Warn("dir: skipped in total", "files", n)
+		s.log.Warn("dir: total of skipped files", "files", n)
 	case news:
-		s.log.Info("dir: no files are skipped any longer")
+		s.log.Info("dir: files are no longer skipped")
 	}
 }

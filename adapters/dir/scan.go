@@ -160,7 +160,7 @@ func (d *Dir) checkRoot() error {
 	defer d.root.release()
 	same, err := d.root.isAt(d.path)
 	if err == nil && !same {
-		err = errors.New("another folder has taken its place: it must be opened anew, by starting again")
+		err = errors.New("another folder has taken its place; restart to open it")
 	}
 	return err
 }

@@ -123,7 +123,7 @@ func TestD11_SkippedFilesAreLoggedOnce(t *testing.T) {
 	}
 	for range 2 {
 		wantKeys(t, complete(t, d), "")
-		if n := log.lines("msg="); n != lines+1 || d.Progress().Skipped != 3*lines || log.lines(`"dir: skipped in total" files=30`) != 1 {
+		if n := log.lines("msg="); n != lines+1 || d.Progress().Skipped != 3*lines || log.lines(`"dir: total of skipped files" files=30`) != 1 {
 			t.Errorf("%d lines, want %d, told %+v:\n%s", n, lines+1, d.Progress(), &log.buf)
 		}
 	}

@@ -156,7 +156,7 @@ func New(baseURL string, opts *Options) (*Repository, error) {
 	case u.User != nil:
 		return nil, errors.New("oaipmh: the base URL must not have a user name, because it is published")
 	case u.Query().Has("verb"):
-		return nil, fmt.Errorf("oaipmh: the base URL %q has a request: leave out verb=%s", baseURL, u.Query().Get("verb"))
+		return nil, fmt.Errorf("oaipmh: the base URL %q contains a request: leave out verb=%s", baseURL, u.Query().Get("verb"))
 	case o.MaxState < 0:
 		return nil, errors.New("oaipmh: MaxState must not be negative")
 	case o.Overlap < 0 || o.Every < 0 || o.Rate < 0:

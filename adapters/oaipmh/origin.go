@@ -21,8 +21,8 @@ var (
 )
 
 var (
-	errUnbound   = errors.New("oaipmh: the Repository has no set: Bind comes first")
-	errNoListing = errors.New("oaipmh: a Repository is not listed at once: Fill keeps a set up to date")
+	errUnbound   = errors.New("oaipmh: the Repository has no set: call Bind first")
+	errNoListing = errors.New("oaipmh: a Repository cannot be listed: use Fill to keep a set up to date")
 	errNoSize    = errors.New("oaipmh: the repository does not state how many records it has")
 )
 

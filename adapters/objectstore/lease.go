@@ -82,7 +82,7 @@ func (s *Store) warn() {
 		s.options.Logger.Warn("the bucket ignores the conditions of writes; make sure that no two processes write to it at the same time")
 		return
 	}
-	s.options.Logger.Warn("the bucket ignores the conditions of writes, so the lock is in the state: it keeps processes apart that use this state; make sure that no process with another state, and no other program, writes to the same place")
+	s.options.Logger.Warn("the bucket ignores the conditions of writes, so the lock is in the state, and separates only processes that use this state; make sure that no process with another state, and no other program, writes to the same place")
 }
 
 // Unlock implements [static.Store].

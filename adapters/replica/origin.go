@@ -174,7 +174,7 @@ func (g *Origin) use(ctx context.Context) (d *destination.Destination, done func
 	}
 }
 
-var errUnbound = errors.New("replica: the Origin has no set: Bind comes first")
+var errUnbound = errors.New("replica: the Origin has no set: call Bind first")
 
 // Watch implements [scan.Watcher]: it follows the Source once the copy is complete. Changes of the
 // copy enter the set at once. changed is called after [Origin.Changed], and when reading the Source

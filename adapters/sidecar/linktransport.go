@@ -159,7 +159,7 @@ type prolog struct {
 	found bool
 }
 
-var errLongProlog = errors.New("sidecar: much data without text")
+var errLongProlog = errors.New("sidecar: the page has too much data without text")
 
 // Read implements [io.Reader].
 func (p *prolog) Read(b []byte) (int, error) {

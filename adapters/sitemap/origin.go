@@ -20,7 +20,7 @@ var (
 	_ resourcesync.Opener = (*Site)(nil)
 )
 
-var errUnbound = errors.New("sitemap: the Site has no set: Bind comes first")
+var errUnbound = errors.New("sitemap: the Site has no set: call Bind first")
 
 // Bind implements [scan.Binder]. A further set keeps the pages that do not qualify, and whether
 // the set is hidden.

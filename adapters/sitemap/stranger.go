@@ -83,7 +83,7 @@ func (e *StrangerError) Error() string {
 	if e.Sample {
 		what = fmt.Sprintf("%s of a sample of %s pages", humanize.Comma(e.Refused), humanize.Comma(e.Of))
 	}
-	return fmt.Sprintf("the website refuses a visitor with the header %s what it answers this program: %s", e.Stranger.String(), what)
+	return fmt.Sprintf("the website refuses %s to a visitor with the header %s, but serves them to this program", what, e.Stranger.String())
 }
 
 // Rule returns a rule that permits the address of the stranger, in the syntax of nginx.

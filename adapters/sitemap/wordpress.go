@@ -141,7 +141,7 @@ func (w *wordpress) discover(ctx context.Context) error {
 		return err
 	}
 	if w.root == nil || w.root.String() != root.String() {
-		w.log.Info("the REST interface of WordPress is asked for recently modified posts, as hints about pages in the sitemaps; --recent none switches that off", "url", root.String())
+		w.log.Info("the REST interface of WordPress is queried for recently modified posts, as hints about pages in the sitemaps; --recent none switches that off", "url", root.String())
 		w.root, w.types = root, nil
 	}
 	w.adopt(types)

@@ -28,10 +28,10 @@ const (
 )
 
 var (
-	errNotJSON   = errors.New("has not answered with the JSON of WordPress")
+	errNotJSON   = errors.New("did not return the JSON of WordPress")
 	errUnordered = errors.New("does not order posts by their modification; does a cache ignore the query?")
 	errRepeats   = errors.New("repeats a page of posts; does a cache ignore the query?")
-	errMany      = errors.New("answers with more posts than were asked for")
+	errMany      = errors.New("returns more posts than requested")
 	errUndated   = errors.New("states neither link nor modified_gmt of any post")
 )
 
@@ -198,7 +198,7 @@ func (w *wordpress) readTypes(ctx context.Context, root *url.URL) (out []*postTy
 	case len(out) == 0:
 		return nil, fmt.Errorf("%s names no types of posts", types)
 	case skipped > 0 && len(w.types) == 0:
-		w.log.Warn("the REST interface of WordPress has more types of posts than are asked for; edits of the others are found by visits in turn", "asked", len(out), "not_asked", skipped, "last", out[len(out)-1].name)
+		w.log.Warn("the REST interface of WordPress has more types of posts than are requested; edits of the others are found by visits in turn", "asked", len(out), "not_asked", skipped, "last", out[len(out)-1].name)
 	}
 	return out, nil
 }

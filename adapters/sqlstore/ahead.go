@@ -32,7 +32,7 @@ type ahead struct {
 }
 
 var (
-	errStale = errors.New("others have changed what is pending")
+	errStale = errors.New("another process has changed the pending changes")
 	errUnfit = errors.New("the transaction that numbers the batch must read it")
 )
 

@@ -44,7 +44,7 @@ func (a archive) StatArchive(ctx context.Context) (resourcesync.ArchiveStat, err
 // one list.
 func (a archive) ArchivedWindows(ctx context.Context, max int) ([]resourcesync.Interval, error) {
 	if max < 1 {
-		return nil, fmt.Errorf("sqlstore: windows of at most %d changes", max)
+		return nil, fmt.Errorf("sqlstore: invalid maximum of %d changes in a window", max)
 	}
 	j := a.journal
 	var closed []paging.Window

@@ -15,7 +15,7 @@ import (
 // A process that starts or takes over numbers them sooner.
 const idleTimeout = 5 * time.Second
 
-var errNotRun = errors.New("recorded changes wait, but no process runs the store: in a process that stays up, make it the Store of a Source that runs, or call Store.Run")
+var errNotRun = errors.New("recorded changes are not published, because no process runs the store: in a long-running process, make it the Store of a Source that runs, or call Store.Run")
 
 // An idleCheck detects recorded changes that wait because no process calls
 // [Store.Run]. It does nothing while this process runs the store, because Run reports

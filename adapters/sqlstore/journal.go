@@ -27,7 +27,7 @@ func (j *Journal) Window() time.Duration { return j.store.window }
 // until the journal drops it.
 func (j *Journal) Windows(ctx context.Context, max int) ([]resourcesync.Interval, error) {
 	if max < 1 {
-		return nil, fmt.Errorf("sqlstore: windows of at most %d changes", max)
+		return nil, fmt.Errorf("sqlstore: invalid maximum of %d changes in a window", max)
 	}
 	var division *paging.Windows
 	var kept int

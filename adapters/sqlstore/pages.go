@@ -24,7 +24,7 @@ import (
 // a writer.
 func (s *Set) Cuts(ctx context.Context, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
 	if every < 1 {
-		return nil, fmt.Errorf("sqlstore: pages of %d resources", every)
+		return nil, fmt.Errorf("sqlstore: invalid page size of %d resources", every)
 	}
 	for {
 		found, kept, err := s.cut(ctx, previous, every)

@@ -22,7 +22,7 @@ import (
 // states.
 func (p *Set) Cuts(ctx context.Context, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
 	if every < 1 {
-		return nil, fmt.Errorf("sqltable: pages of %d resources", every)
+		return nil, fmt.Errorf("sqltable: invalid page size of %d resources", every)
 	}
 	c := &cutter{Set: p, cuts: paging.NewCuts(previous, every), every: every}
 	if len(previous) == 0 {

@@ -45,7 +45,7 @@ func OpenFolder(path, base string, store *Store, o *dir.Options) (*Folder, error
 		options = *o
 	}
 	if options.Hashes != nil && !slices.Contains(options.Hashes, "sha-256") {
-		return nil, fmt.Errorf("versions: the hashes %q lack sha-256, by which copies are found", options.Hashes)
+		return nil, fmt.Errorf("versions: the hashes %q lack sha-256, which identifies copies", options.Hashes)
 	}
 	options.Keep = f.keep
 	f.log = cmp.Or(options.Logger, slog.Default())

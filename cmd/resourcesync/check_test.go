@@ -150,7 +150,7 @@ func TestCheckStatus(t *testing.T) {
 		{[]string{good, "--harm", "bad"}, 2, "error, warning or advice"},
 		{[]string{good, "--level", "high"}, 2, "must, should, may or none"},
 		{[]string{bad + ".gz"}, 2, "neither a file nor a URL"},
-		{[]string{httptest.NewServer(http.NotFoundHandler()).URL}, 2, "leads to no ResourceSync document"},
+		{[]string{httptest.NewServer(http.NotFoundHandler()).URL}, 2, "does not lead to a ResourceSync document"},
 		{[]string{}, 2, "give the URL"},
 		{[]string{good, "--format", "pdf"}, 2, "text, json, junit, html or sarif"},
 		{[]string{good, "--sample", "-1"}, 2, "--sample"},

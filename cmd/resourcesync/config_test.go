@@ -64,10 +64,10 @@ func TestFaultyFiles(t *testing.T) {
 		"secret state":    {"state: mysql://me:sesame@host/db\nsets: [{kind: folder, folder: .}]", `site.yaml:1: state "mysql://me:xxxxx@host/db": give a file`},
 		"odd password":    {"state: postgres://me:1/sesame@host/db\nsets: [{kind: folder, folder: .}]", `site.yaml:1: state "*****": percent-encode special characters`},
 		"odd password #":  {"sets: [{kind: table, table: t, key: id, uri: 'http://a/{id}', db: 'mysql://me:1#sesame@host/db'}]", `site.yaml:1: db "*****": percent-encode special characters`},
-		"secret upstream": {"sets: [{kind: upstream, upstream: 'http://me:sesame@127.0.0.1'}]", `site.yaml:1: upstream "http://me:xxxxx@127.0.0.1": leave out users`},
+		"secret upstream": {"sets: [{kind: upstream, upstream: 'http://me:sesame@127.0.0.1'}]", `site.yaml:1: upstream "http://me:xxxxx@127.0.0.1": leave out user names`},
 		"secret endpoint": {"sets: [{kind: bucket, bucket: 's3://b?endpoint=http://me:sesame@host', uri: 'http://a/{key}'}]", "bucket s3://b: the endpoint has credentials"},
 		"secret bucket":   {"sets: [{kind: bucket, bucket: 's4://me:sesame@b', uri: 'http://a/{key}'}]", "the scheme s4 is not known"},
-		"secret hub":      {"hub: https://user:sesame@hub.example.org/\nsets: [{kind: folder, folder: .}]", "leave out users"},
+		"secret hub":      {"hub: https://user:sesame@hub.example.org/\nsets: [{kind: folder, folder: .}]", "leave out user names"},
 		"secret and file": {"ping-token: sesame\nping-token-file: x\nsets: [{kind: folder, folder: .}]", "contradict each other"},
 		"no secret file":  {"ping-token-file: /nonexistent\nsets: [{kind: folder, folder: .}]", `site.yaml:1: ping-token-file: "/nonexistent": no such file`},
 	} {

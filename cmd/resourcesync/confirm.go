@@ -133,7 +133,7 @@ func kindWith(args []string) (origin.Kind, error) {
 	for _, k := range found {
 		names = append(names, k.Command)
 	}
-	return origin.Kind{}, settings.Errorf("confirm-deletions: --%s can be of %s; give the command first, as in: resourcesync confirm-deletions %s --%s …", strings.Join(given, ", --"), strings.Join(names[:len(names)-1], ", ")+" or "+names[len(names)-1], names[0], given[0])
+	return origin.Kind{}, settings.Errorf("confirm-deletions: --%s is a flag of %s; give the command first, as in: resourcesync confirm-deletions %s --%s …", strings.Join(given, ", --"), strings.Join(names[:len(names)-1], ", ")+" or "+names[len(names)-1], names[0], given[0])
 }
 
 // declareConfirm adds the settings that have an effect. The command also accepts all other

@@ -20,7 +20,7 @@ func printCompletion(_ context.Context, args []string, stdout, _ io.Writer) erro
 	case err != nil:
 		return refuse("completion", err)
 	case len(args) != 1:
-		return settings.Errorf("completion: name one shell of %s, as in: resourcesync completion bash", shells)
+		return settings.Errorf("completion: name one of the shells %s, as in: resourcesync completion bash", shells)
 	}
 	offered, err := offeredCommands()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 
 // TestScanAs: invalid forms of --scan-as are refused with what is valid.
 func TestScanAs(t *testing.T) {
-	const form, names = "give none, or an address and maybe the names of headers, such as 192.0.2.1,CF-Connecting-IP", "cannot name a client; give the names of headers that the web server trusts, such as CF-Connecting-IP"
+	const form, names = "give none, or an address and optionally the names of headers, such as 192.0.2.1,CF-Connecting-IP", "cannot name a client; give the names of headers that the web server trusts, such as CF-Connecting-IP"
 	for given, want := range map[string]string{
 		"":                            form,
 		",":                           form,

@@ -36,7 +36,7 @@ func Resources(ctx context.Context, p resourcesync.Provider, r resourcesync.Rang
 			case err != nil:
 				err = Error("provider", err)
 			case !first && res.Key <= last || !r.Contains(res.Key):
-				err = fmt.Errorf("provider broke its contract: key %q after %q, asked for keys from %q to %q", res.Key, last, r.From, r.To)
+				err = fmt.Errorf("provider broke its contract: key %q after %q, in response to a request for keys from %q to %q", res.Key, last, r.From, r.To)
 			}
 			if err != nil {
 				yield(resourcesync.Resource{}, err)
@@ -144,11 +144,11 @@ func changes(ctx context.Context, who string, seq iter.Seq2[resourcesync.Change,
 func checkChange(c *resourcesync.Change, asked resourcesync.Interval, last time.Time) error {
 	switch {
 	case c.Type != resourcesync.Created && c.Type != resourcesync.Updated && c.Type != resourcesync.Deleted || c.Datetime.IsZero():
-		return fmt.Errorf("a change of %q of type %q at %v", c.Resource.Key, c.Type, c.Datetime)
+		return fmt.Errorf("an invalid change: key %q, type %q, datetime %v", c.Resource.Key, c.Type, c.Datetime)
 	case !asked.Contains(c.Datetime):
-		return fmt.Errorf("a change at %v, asked for those after %v, up to %v", c.Datetime, asked.From, asked.Until)
+		return fmt.Errorf("a change at %v, in response to a request for changes after %v, up to %v", c.Datetime, asked.From, asked.Until)
 	case c.Datetime.Before(last):
-		return fmt.Errorf("a change at %v after %v", c.Datetime, last)
+		return fmt.Errorf("a change at %v after one at %v: changes must be in chronological order", c.Datetime, last)
 	}
 	return nil
 }

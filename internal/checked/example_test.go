@@ -25,5 +25,5 @@ func Example() {
 	}
 	// Output:
 	// b <nil>
-	//  provider broke its contract: key "a" after "b", asked for keys from "" to ""
+	//  provider broke its contract: key "a" after "b", in response to a request for keys from "" to ""
 }

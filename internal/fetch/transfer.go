@@ -121,7 +121,7 @@ func (t *transfer) attempt(ctx context.Context, c *Client, fresh bool) error {
 	}
 	if res.StatusCode != http.StatusPartialContent || !continues(res.Header.Get("Content-Range"), t.size) {
 		if res.StatusCode == http.StatusPartialContent {
-			return errors.New("the server sent another range than was requested")
+			return errors.New("the server sent a different range than requested")
 		}
 		if err := t.restart(); err != nil {
 			return err

@@ -49,10 +49,10 @@ func (b *batch) begin(from time.Time) {
 // the first change of the next notification.
 func (b *batch) add(c *resourcesync.Change, left *omissions) (ok bool, err error) {
 	if c.Type != resourcesync.Created && c.Type != resourcesync.Updated && c.Type != resourcesync.Deleted || c.Datetime.IsZero() {
-		return false, fmt.Errorf("the journal broke its contract: a change of %q of type %q at %v", c.Resource.Key, c.Type, c.Datetime)
+		return false, fmt.Errorf("the journal broke its contract: an invalid change: key %q, type %q, datetime %v", c.Resource.Key, c.Type, c.Datetime)
 	}
 	if !c.Datetime.After(b.seen) || c.Datetime.Before(b.last) {
-		return false, fmt.Errorf("the journal broke its contract: a change at %v after %v, in response to a request for changes after %v", c.Datetime, b.last, b.seen)
+		return false, fmt.Errorf("the journal broke its contract: a change at %v after one at %v, in response to a request for changes after %v", c.Datetime, b.last, b.seen)
 	}
 	// Changes with the same datetime stay together: no interval can separate them.
 	separable := b.count > 0 && c.Datetime.After(b.last)

@@ -117,7 +117,7 @@ func requiredBy(script string, number int) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err == nil && (n < 1 || n > number) {
-		err = fmt.Errorf("programs that know script %d are not earlier than script %d", n, number)
+		err = fmt.Errorf("its first line names script %d, but must name one from 1 to %d", n, number)
 	}
 	return n, err
 }

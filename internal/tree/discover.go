@@ -85,7 +85,7 @@ func (r *Reader) discover(ctx context.Context, u *url.URL) ([]Set, error) {
 	} else {
 		failed = fmt.Errorf("")
 	}
-	return nil, fmt.Errorf("%s leads to no ResourceSync document: neither it nor %s is one, it has no link with the relation resourcesync, robots.txt names no sitemap, and %s has no elements of ResourceSync%w", u, WellKnownPath, sitemapPath, failed)
+	return nil, fmt.Errorf("%s does not lead to a ResourceSync document: neither it nor %s is one, it has no link with the relation resourcesync, robots.txt names no sitemap, and %s has no elements of ResourceSync%w", u, WellKnownPath, sitemapPath, failed)
 }
 
 // isMissing reports whether err means that a URL has no document of ResourceSync.

@@ -96,7 +96,7 @@ func (r *Reader) Seek(offset int64, whence int) (int64, error) {
 	case io.SeekEnd:
 		offset += r.archive.size
 	default:
-		return 0, errors.New("virtualzip: no such whence")
+		return 0, errors.New("virtualzip: invalid whence")
 	}
 	if offset < 0 {
 		return 0, errors.New("virtualzip: position before the beginning")

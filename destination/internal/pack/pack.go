@@ -40,7 +40,7 @@ var (
 	ErrOverlap = errors.New("the entries of the package overlap")
 
 	// ErrMissing means that a package has no entry with a name.
-	ErrMissing = errors.New("the package does not have it")
+	ErrMissing = errors.New("it is missing from the package")
 
 	// ErrEncrypted means that an entry is encrypted.
 	ErrEncrypted = errors.New("it is encrypted in the package")

@@ -15,7 +15,7 @@ type Move struct{ Old, New string }
 type OtherSourceError struct{ Known, Given string }
 
 func (e *OtherSourceError) Error() string {
-	return fmt.Sprintf("this copy is one of %s; use another folder for %s, or --moved if the Source has moved there", e.Known, e.Given)
+	return fmt.Sprintf("this is a copy of %s; use another folder for %s, or --moved if the Source has moved there", e.Known, e.Given)
 }
 
 // belongs records the Source of a new state, and otherwise compares it. A Source that may have

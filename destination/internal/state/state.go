@@ -54,7 +54,7 @@ func (e *FullError) Error() string {
 	if e.Disk {
 		return "the disk of the state of the copy is full: make room"
 	}
-	return fmt.Sprintf("the state of the copy has no room: the Source lists more than fits into the limit of %d bytes for it, or the disk is full", e.Max)
+	return fmt.Sprintf("the state of the copy is full: the Source lists more than fits into the limit of %d bytes for it, or the disk is full", e.Max)
 }
 
 // Open opens the state at path, and creates it if there is none. It belongs to one Source

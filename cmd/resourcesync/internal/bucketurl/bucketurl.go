@@ -44,7 +44,7 @@ func Parse(text string) (*Bucket, error) {
 	}
 	switch endpoint := u.Query().Get("endpoint"); {
 	case settings.WithoutPassword(endpoint) != endpoint:
-		return nil, fmt.Errorf("bucket %s://%s: the endpoint has credentials: these are in the environment or in files, not in the URL", u.Scheme, u.Host)
+		return nil, fmt.Errorf("bucket %s://%s: the endpoint has credentials: set them in the environment or in files, not in the URL", u.Scheme, u.Host)
 	case u.Scheme == "":
 		return nil, fmt.Errorf("bucket %q: %s", text, knownBuckets)
 	case u.Scheme == "file":
@@ -52,7 +52,7 @@ func Parse(text string) (*Bucket, error) {
 	case u.Scheme != s3Scheme && u.Scheme != googleScheme && u.Scheme != azureScheme:
 		return nil, fmt.Errorf("bucket %q: the scheme %s is not known: %s", u.Redacted(), u.Scheme, knownBuckets)
 	case u.User != nil:
-		return nil, fmt.Errorf("bucket %s: credentials are in the environment or in files, not in the URL", u.Redacted())
+		return nil, fmt.Errorf("bucket %s: set credentials in the environment or in files, not in the URL", u.Redacted())
 	case u.Host == "":
 		return nil, fmt.Errorf("bucket %q has no name: %s", text, knownBuckets)
 	case u.Query().Has("prefix"):

@@ -82,7 +82,7 @@ func (c *Config) run(ctx context.Context, m *daemon.Member, stdout io.Writer) er
 		}
 	}
 	if errors.Is(err, objectstore.ErrTooLarge) {
-		err = fmt.Errorf("--out %q: %w; leave large files out with --exclude, or give no --dumps", c.out, err)
+		err = fmt.Errorf("--out %q: %w; leave large files out with --exclude, or leave out --dumps", c.out, err)
 	}
 	c.print(ctx, stdout, m, src, report, time.Since(begun))
 	if err != nil {

@@ -40,7 +40,7 @@ func Query(ctx context.Context, at string) ([]byte, error) {
 	req.Header.Set("Accept", "application/json")
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("no status: %w; is the program running? Its log says why it ended. Start serve, run or mirror with --status %s, or name the address that it has", err, u.Host)
+		return nil, fmt.Errorf("no status: %w; is the program running? Its log says why it ended. Start serve, run or mirror with --status %s, or give the address that it uses", err, u.Host)
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxStatus))

@@ -139,7 +139,7 @@ func parseStranger(text string) (s sitemap.Stranger, err error) {
 		s.Address, err = netip.ParseAddr(fields[0])
 	}
 	if len(fields) == 0 || err != nil || s.Address.Zone() != "" {
-		return s, errors.New("give none, or an address and maybe the names of headers, such as 192.0.2.1,CF-Connecting-IP")
+		return s, errors.New("give none, or an address and optionally the names of headers, such as 192.0.2.1,CF-Connecting-IP")
 	}
 	for _, name := range fields[1:] {
 		if !httpguts.ValidHeaderFieldName(name) || slices.Contains(ownHeaders, http.CanonicalHeaderKey(name)) {
@@ -164,7 +164,7 @@ func (c *Upstream) Check(string) error {
 	var f settings.Faults
 	u, err := url.Parse(c.upstream)
 	if err == nil && u.User != nil {
-		f.Add(settings.Fault("upstream", "leave out users: the web server gets the requests as visitors send them"))
+		f.Add(settings.Fault("upstream", "leave out user names: the web server gets the requests as visitors send them"))
 	} else {
 		f.If(err != nil || u.Host == "", "upstream", "give the address of the web server, such as http://127.0.0.1:8000")
 	}

@@ -43,7 +43,7 @@ func ReadFile(path string) (*File, error) {
 	case err != nil:
 		return nil, Errorf("configuration file %q: %w", path, Unreadable(err))
 	case len(text) > maxFile:
-		return nil, Errorf("configuration file %q has more than %d bytes; is it one?", path, maxFile)
+		return nil, Errorf("configuration file %q has more than %d bytes; is it a configuration file?", path, maxFile)
 	}
 	return ParseFile(filepath.Base(path), text)
 }

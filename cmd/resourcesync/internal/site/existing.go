@@ -21,7 +21,7 @@ func (c *Config) OpenExisting(ctx context.Context) (*state.State, error) {
 	_, hasDefault := c.Sets[0].(stateDefaulter)
 	hasDefault = hasDefault && c.Sets[0].Shared().Name == ""
 	if c.BaseURL == "" && (c.StateIsPostgres() || c.State == "" && !hasDefault) {
-		return nil, settings.Errorf("the state belongs to the address of a site; give --base-url as the server has it")
+		return nil, settings.Errorf("the state belongs to the address of a site; give the --base-url of the server")
 	}
 	o := c.storeOptions(slog.New(slog.DiscardHandler))
 	if c.StateIsPostgres() {
@@ -32,7 +32,7 @@ func (c *Config) OpenExisting(ctx context.Context) (*state.State, error) {
 		return nil, err
 	}
 	if !paths.Exists(path) {
-		return nil, settings.Errorf("there is no state %q; give --state as the server has it", path)
+		return nil, settings.Errorf("there is no state %q; give the --state of the server", path)
 	}
 	if err := state.CheckFile(path); err != nil {
 		return nil, state.Refuse(path, err)

@@ -52,7 +52,7 @@ func (p *Push) addHub(text string) error {
 	}
 	token, _ := u.User.Password()
 	if u.User.Username() != "" {
-		return errors.New("leave out users; a token stands behind a colon, as in https://:TOKEN@hub.example.org/")
+		return errors.New("leave out user names; write a token after a colon, as in https://:TOKEN@hub.example.org/")
 	}
 	u.User = nil
 	return p.addForeign(topic.RemoteHub{URI: u.String(), Token: token})
@@ -77,7 +77,7 @@ func (p *Push) addPingHub(text string) error {
 		return err
 	}
 	if u.User != nil {
-		return errors.New("leave out users")
+		return errors.New("leave out user names")
 	}
 	return p.addForeign(topic.RemoteHub{URI: u.String(), Ping: true})
 }

@@ -193,7 +193,7 @@ func cleanBaseURL(base string) (string, error) {
 		if !strings.HasPrefix(strings.ToLower(base), "http://") && !strings.HasPrefix(strings.ToLower(base), "https://") {
 			return base, settings.Fault("base-url", "must begin with http:// or https://, such as https://files.example.org/")
 		}
-		return base, settings.Fault("base-url", "%w: give the address of the site, such as https://files.example.org/, and leave out users, ? and #", err)
+		return base, settings.Fault("base-url", "%w: give the address of the site, such as https://files.example.org/, and leave out user names, ? and #", err)
 	}
 	return u.JoinPath("/").String(), nil
 }

@@ -84,7 +84,7 @@ const standbyPatience = 5 * time.Minute
 func (s *Standby) Problem(now time.Time) error {
 	switch {
 	case s.Error != "" && now.Sub(s.FailingSince) > standbyPatience:
-		return fmt.Errorf("the standby in --read-from has been of no use since %s: %s", timetext.Of(s.FailingSince), s.Error)
+		return fmt.Errorf("the standby in --read-from has been unusable since %s: %s", timetext.Of(s.FailingSince), s.Error)
 	case s.Lag != nil && *s.Lag > standbyPatience.Seconds():
 		return fmt.Errorf("the standby in --read-from lags by %s: does it replay?", lag(time.Duration(*s.Lag*float64(time.Second))))
 	}

@@ -69,7 +69,7 @@ func printStatements(stdout io.Writer, db *tabledb.DB, set string, statements []
 		_, err := fmt.Fprintf(stdout, "DELIMITER $$\n%s$$\nDELIMITER ;\n", strings.Join(statements, "$$\n"))
 		return err
 	}
-	_, err := fmt.Fprintf(stdout, "-- The set %q must be there before: --apply sees to that.\nBEGIN;\n%s;\nCOMMIT;\n", set, strings.Join(statements, ";\n"))
+	_, err := fmt.Fprintf(stdout, "-- The set %q must exist first: --apply creates it.\nBEGIN;\n%s;\nCOMMIT;\n", set, strings.Join(statements, ";\n"))
 	return err
 }
 

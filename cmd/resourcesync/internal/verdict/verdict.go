@@ -37,7 +37,7 @@ func Write(w io.Writer, format string, r *check.Report) error {
 	case "sarif":
 		return writeSARIF(w, r)
 	}
-	return fmt.Errorf("%q is none of the formats %s", format, strings.Join(Formats(), ", "))
+	return fmt.Errorf("%q is not one of the formats %s", format, strings.Join(Formats(), ", "))
 }
 
 // A group has the findings of one rule, which may have different forces.
