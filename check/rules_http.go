@@ -7,7 +7,7 @@ var httpRules = []Rule{
 		Text: "A client that accepts no gzip receives none.", Remedy: "Compress only if Accept-Encoding allows it, and send Vary: Accept-Encoding.",
 	}, {
 		ID: "content-type-unreadable", Harm: Error, Sentences: says(None, "", "RFC 9110 8.3"),
-		Text: "Destinations read documents of the media type application/xml or text/xml, and take other types for something else.", Remedy: "Send Content-Type: application/xml.",
+		Text: "Destinations read documents of the media type application/xml or text/xml, and do not recognize other types.", Remedy: "Send Content-Type: application/xml.",
 	}, {
 		ID: "content-type", Harm: Advice, Sentences: says(None, "", "RFC 9110 8.3"),
 		Text: "Some Destinations read only documents of the media type application/xml or text/xml.", Remedy: "Send Content-Type: application/xml.",

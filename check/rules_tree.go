@@ -35,7 +35,7 @@ var treeRules = []Rule{
 	}, {
 		ID: "changes-gap", Harm: Error, Sentences: says(None, intervalSays, "Core 12.1"),
 		Text:   "Destinations lose the changes between the at of the Resource List and the first from of the Change Lists.",
-		Remedy: "Keep changes until the at of the Resource List is later than they are, or publish the list more often.",
+		Remedy: "Keep each change until the at of the Resource List is later, or publish the list more often.",
 	}, {
 		ID: "list-contradicts-changes", Harm: Error,
 		Sentences: says(Must, "It thus provides a guarantee that each resource state represented in the document is the result of all changes to the resource", "Core 7"),
@@ -92,7 +92,7 @@ var treeRules = []Rule{
 		Text: "A resource has several entries with the same metadata.", Remedy: "List each resource once.",
 	}, {
 		ID: "index-empty", Harm: Advice, Sentences: says(None, formatsSay, "Core 7"),
-		Text: "Some harvesters take an index without entries for damaged.", Remedy: "Publish an empty list instead of an empty index.",
+		Text: "Some harvesters consider an index without entries damaged.", Remedy: "Publish an empty list instead of an empty index.",
 	}, {
 		ID: "mixed-hosts", Harm: Advice, Sentences: says(None, "", "Sitemap protocol"),
 		Text: "Some Destinations refuse resources and documents at another host than the document that lists them.", Remedy: "List them under one scheme and host.",

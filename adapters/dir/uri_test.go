@@ -129,7 +129,7 @@ func TestD11_SkippedFilesAreLoggedOnce(t *testing.T) {
 	}
 	must(t, os.RemoveAll(filepath.Join(here, "é")))
 	wantKeys(t, complete(t, d), "")
-	if n := log.lines("msg="); n != lines+2 || log.lines("no files are skipped any longer") != 1 {
+	if n := log.lines("msg="); n != lines+2 || log.lines("files are no longer skipped") != 1 {
 		t.Errorf("%d lines when the files are gone:\n%s", n, &log.buf)
 	}
 }

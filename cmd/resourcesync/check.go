@@ -55,7 +55,7 @@ func (k *checkConfig) declare(c *settings.Catalog) {
 		settings.Setting{Name: "pause", Value: settings.Span(&k.pause), Default: "2s",
 			Text: "The minimum time between two readings of a document. With 0, nothing is read twice."},
 		settings.Setting{Name: "sample", Value: settings.Int(&k.sample), Default: "50",
-			Text: `The number of resources, chosen at random, that are compared with their entries. 0 is none.`},
+			Text: `The number of resources, chosen at random, that are compared with their entries. 0 compares none.`},
 	)
 	c.Change(settings.Setting{Name: "callback-listen",
 		Text: "The address and port at which WebSub hubs verify a subscription, such as :8090."})

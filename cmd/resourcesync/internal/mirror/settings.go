@@ -53,17 +53,17 @@ func (m *Config) Declare(c *settings.Catalog) {
 				nothing would be left. The resources of a set that the Source no longer names are held,
 				however few they are. 100% holds nothing. Deletions in Change Lists are always followed.`},
 		settings.Setting{Name: "moved", Value: settings.Bool(&m.moved), Group: settings.State,
-			Text: `Continue a copy whose Source has another URL now. The Source must list resources of the copy, or
+			Text: `Continue a copy whose Source has a new URL. The Source must list resources of the copy, or
 				the run fails. They get their new URIs and keep their files, and only those that differ are
 				requested.`},
 		settings.Setting{Name: "name", Value: settings.Text(&m.name), Without: "none",
-			Text: `A name of the copy for the operators of the Source, such as library-berlin. Only the host of URL
+			Text: `A name for the copy, shown to the operators of the Source, such as library-berlin. Only the host of URL
 				gets it, in the User-Agent.`},
 		settings.Setting{Name: "only", Value: settings.Text(&m.only), Without: "none; all lists of the Source are copied", Group: settings.Lists,
 			Text: `Restrict a new copy to the Resource List or Resource Dump at this URL, and to the Change Lists and
 				dumps of its set. Later runs need not repeat the flag.`},
 		settings.Setting{Name: "rebuild", Value: settings.Bool(&m.rebuild), Group: settings.State,
-			Text: `Make a damaged or lost state again. A file in the place of a resource whose content is that of the
+			Text: `Rebuild a damaged or lost state. A file in the place of a resource whose content is that of the
 				Source is adopted; it is requested only if the Source lists no hash. Others are named, and stay. A
 				damaged state is put aside.`},
 		settings.Setting{Name: "replace", Value: settings.Bool(&m.replace), Group: settings.State,

@@ -30,7 +30,7 @@ func (s *sourceConfig) Declare(c *settings.Catalog) {
 	c.Add(
 		settings.Setting{Name: "source", Value: settings.Text(&s.source), Argument: true, Need: "the URL of the Source to be copied", Example: "https://library.example.org/"},
 		settings.Setting{Name: "copy", Value: settings.Text(&s.copy), Need: "the folder for the copies, which is for nothing else", Example: "/var/lib/resourcesync/library", Offer: completion.Folders,
-			Text: `The folder for the copies and the state of copying. It is made if there is none, and must be for
+			Text: `The folder for the copies and the state of copying. It is created if it does not exist, and must be for
 				nothing else.`},
 	)
 	c.Add(settings.Setting{Name: "websub", Value: settings.Bool(&s.websub), Default: "true", Group: settings.Push,

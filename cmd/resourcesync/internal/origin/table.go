@@ -33,9 +33,9 @@ type tableConfig struct {
 func (t *tableConfig) Declare(c *settings.Catalog) {
 	t.Settings.Declare(c)
 	c.Add(settings.Setting{Name: "witness", Value: settings.Text(&t.witness), Group: settings.State, Offer: completion.Files,
-		Text: `A file outside of the database with the time of the newest published change. By it, a database
-			that was restored while the program was stopped is recognized, and a replica of PostgreSQL that
-			has lost nothing is not taken for one. It is created if it does not exist. Only for tables with
+		Text: `A file outside of the database with the time of the newest published change. It
+			shows a database that was restored while the program was stopped, and a replica of PostgreSQL
+			that has lost nothing is not mistaken for one. It is created if it does not exist. Only for tables with
 			triggers in PostgreSQL and SQLite.`})
 	c.Change(settings.Setting{Name: "dumps", Default: "false",
 		Text: "Not available: a table has no content to send in packages."})

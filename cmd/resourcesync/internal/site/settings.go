@@ -51,7 +51,7 @@ func (s *Config) Declare(c *settings.Catalog) {
 				again at the Resource List.`},
 		settings.Setting{Name: "archive", Value: settings.Span(&s.Archive), Default: "0", Group: settings.Lists, Restart: true,
 			Text: `How long Change Lists stay available in an archive after --retain, such as 730d, counted from the
-				time of the changes. 0 is no archive.`},
+				time of the changes. 0 keeps no archive.`},
 		settings.Setting{Name: "page-size", Value: settings.Int(&s.PageSize), Default: "10000", Group: settings.Lists,
 			Text: "The maximum number of entries in one document, 1 to 50000. Longer lists are divided."},
 		settings.Setting{Name: "sitemap", Value: settings.Bool(&s.Sitemap),
