@@ -201,7 +201,7 @@ type Watcher interface {
 }
 
 // A Runner is a Provider with background work, such as following its origin. Source.Run of
-// package rshttp runs it, and Source.Health asks it.
+// package rshttp runs it, and Source.Health calls its Health.
 type Runner interface {
 	// Run works until ctx ends, and then returns nil. It may be called again after that.
 	Run(ctx context.Context) error
@@ -212,11 +212,11 @@ type Runner interface {
 
 // Coverer is a Provider that knows which URLs belong to its set.
 type Coverer interface {
-	// Covers reports whether the resource at u is covered by the set's
-	// capabilities (section 6.3.3). u is the URL of a request: its path and
-	// query are set, its scheme and host may not be. A URL with a query is another URL
-	// than the one without it. It is called by requests, so it
-	// should not wait for long. A Source caches the answers: see its method Link.
+	// Covers reports whether the resource at u is covered by the set's capabilities
+	// (section 6.3.3). u is the URL of a request: its path and query are set, its
+	// scheme and host may not be. A URL with a query differs from the URL without it.
+	// Each request calls Covers, so it should return quickly. A Source caches the
+	// answers: see its method Link.
 	Covers(u *url.URL) bool
 }
 

@@ -94,9 +94,9 @@ func (r Resource) EqualEntry(o Resource) bool {
 		slices.Equal(r.Attrs, o.Attrs)
 }
 
-// A Length is a number of bytes that may be unknown, as that of a generated page is.
-// The zero value is unknown, so that a host that sets no Length does not claim that
-// its resources are empty.
+// A Length is a number of bytes that may be unknown, for example for a generated page.
+// The zero value is unknown, so that a host that sets no Length does not claim that its
+// resources are empty.
 type Length struct{ plusOne int64 }
 
 // Bytes returns a Length of n bytes. If n is negative, the Length is unknown.

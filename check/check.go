@@ -7,11 +7,11 @@
 //		fmt.Println(f.Harm, f.Force, f.Rule, f.Document, f.Line, f.Message, f.Remedy)
 //	}
 //
-// Each finding has two judgements. Its [Harm] says what becomes of the copies of Destinations, and
-// its [Force] how strongly the sentence that it is about binds: a sentence of the core specification
-// 1.1, the notification specifications, the Sitemap protocol or HTTP. What a specification allows can
-// do harm, and what breaks a must can be harmless. [Rules] returns all rules. Package checktest
-// checks a Source in a Go test.
+// Each finding has two judgements. Its [Harm] is the effect on the copies of Destinations. Its
+// [Force] is how strongly the sentence binds that the finding is about: a sentence of the core
+// specification 1.1, the notification specifications, the Sitemap protocol or HTTP. A finding can
+// be harmful although the specifications allow it, and harmless although it breaks a must. [Rules]
+// returns all rules. Package checktest checks a Source in a Go test.
 //
 // Memory does not depend on the number of resources: all entries of a set with up to 131,072
 // resources are compared with each other; of a larger set, a random sample is.
@@ -146,7 +146,7 @@ type checker struct {
 		last time.Time
 	}
 
-	coverage sync.Mutex // of what is below
+	coverage sync.Mutex // guards the fields below
 	claims   []claim
 	sets     map[string]cover // by Capability List
 	covered  int              // resources of all sets

@@ -114,7 +114,7 @@ type cover struct {
 	hashes []uint64
 }
 
-// covers keeps what the lists of a set cover.
+// covers records the resources that the lists of a set cover.
 func (c *checker) covers(list string, st *set) {
 	c.coverage.Lock()
 	defer c.coverage.Unlock()

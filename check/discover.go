@@ -99,7 +99,7 @@ func (c *checker) discover(ctx context.Context, u *url.URL) ([]start, error) {
 	return starts, nil
 }
 
-// isMissing reports whether a URL has nothing of use.
+// isMissing reports whether there is nothing useful at a URL.
 func isMissing(err error) bool {
 	return errors.Is(err, errPage) || fetch.IsStatus(err, http.StatusNotFound, http.StatusGone, http.StatusForbidden, http.StatusUnauthorized, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusBadRequest)
 }

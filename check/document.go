@@ -34,17 +34,17 @@ type expectation struct {
 	child      *content  // the entry of a part; nil for other documents
 }
 
-// A document is one that has been read.
+// A document is a document that has been read.
 type document struct {
 	name       string // URL or file name
 	head       rsxml.Head
-	capability resourcesync.Capability // in today's words
+	capability resourcesync.Capability // in the words of the current specification
 	place      place                   // of the rs:md
 	entries    int64
 	bytes      int64
 	complete   bool   // it has been read completely
 	next       string // the document that continues it, or ""
-	elsewhere  bool   // that is at another host
+	elsewhere  bool   // the next document is at another host
 
 	// sum is a hash of the bytes. ordered and unordered are hashes of the entries, with
 	// and without their order.
@@ -170,7 +170,7 @@ func (rd *reading) all(decoder *rsxml.Decoder) (err error) {
 	d.place.line, d.place.column = decoder.Position()
 	rd.flush(false)
 	rd.checkHead()
-	var e rsxml.Entry // one for all entries; who keeps one copies it
+	var e rsxml.Entry // one for all entries; each must copy it to keep it
 	for next, err := range decoder.Entries() {
 		if err != nil {
 			return err

@@ -14,8 +14,8 @@ import (
 // A Source may change while it is checked. Differences from an entry are therefore checked again,
 // against a later version of the entry.
 
-// maxRereads is the maximum number of documents that are read again for this reason. The
-// entries of a Source that really is wrong do not change.
+// maxRereads is the maximum number of documents that are read again for this reason. If
+// the Source really is wrong, its entries do not change.
 const maxRereads = 20
 
 // changed reports whether the entry of a document or resource has changed or disappeared since

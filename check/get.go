@@ -103,7 +103,7 @@ func judgeType(value string) string {
 	case "application/xml", "text/xml", "application/gzip", "application/x-gzip":
 		return ""
 	case "", "text/plain", "application/octet-stream", "binary/octet-stream":
-		return "content-type" // the types of servers that know no better
+		return "content-type" // servers send these types for files of an unknown type
 	}
 	if strings.HasSuffix(media, "+xml") && !strings.Contains(media, "html") {
 		return "content-type"

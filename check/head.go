@@ -33,7 +33,7 @@ func (rd *reading) checkHead() {
 		rd.add("part-capability", d.place, "", "the capability is %q, but the entry that leads here states %q", d.capability, x.capability)
 	}
 	if d.capability == "" {
-		d.capability = x.capability // so that what it leads to is found
+		d.capability = x.capability // so that the documents below are found
 	}
 	if x.nested && d.head.Index {
 		rd.add("index-nested", d.place, "", "the index %s lists this index", x.at.document)
@@ -41,7 +41,7 @@ func (rd *reading) checkHead() {
 	rd.checkInterval()
 }
 
-// specified reports whether a capability is one of the specifications.
+// specified reports whether the specifications define a capability.
 func specified(c resourcesync.Capability) bool {
 	return section(c, false) != "Core 7" || strings.HasSuffix(string(c), "-archive")
 }

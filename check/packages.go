@@ -49,8 +49,8 @@ func (w *walker) dump(ctx context.Context, d *document, children []child, st *se
 	return nil
 }
 
-// manifest returns what receives the entries of the manifests of a Resource Dump, or nil for other
-// dumps and for a set without a Resource List.
+// manifest returns the function that receives the entries of the manifests of a Resource Dump, or
+// nil for other dumps and for a set without a Resource List.
 func (st *set) manifest(d *document, packages int) func(*document, *rsxml.Entry) {
 	if st == nil || d.capability != resourcesync.ResourceDump || st.listed == 0 {
 		return nil

@@ -16,7 +16,7 @@ import (
 // capability of this one.
 func (d *document) isPart(e *rsxml.Entry) bool { return !d.head.Index && tree.IsPart(&d.head, e) }
 
-// missedIn says what harvesters miss that read an index as a list.
+// missedIn says what harvesters miss if they read an index as a list.
 var missedIn = map[resourcesync.Capability]string{
 	resourcesync.ResourceList: "resources", resourcesync.ResourceDump: "packages", resourcesync.ChangeList: "changes", resourcesync.ChangeDump: "packages",
 }

@@ -70,7 +70,7 @@ func (w *walker) topic(ctx context.Context, ch child, list *document) error {
 			if c == resourcesync.ChangeNotification {
 				x.up = list.name
 			}
-			var above []string // to which the entries of a Framework Notification let up lead
+			var above []string // where the up link of a Framework Notification may lead, by its entries
 			created := make(map[string]bool)
 			d, err := w.read(ch.uri, base, body, x, read, func(d *document, e *rsxml.Entry, at place) {
 				if d.capability == resourcesync.FrameworkNotification {

@@ -67,9 +67,9 @@ type Report struct {
 	// count nowhere else.
 	Omitted int64 `json:"omitted,omitempty"`
 
-	// Findings are sorted by harm, then by force, then by document in the order in which one was
-	// found, then by line.
-	// There are at most 20 for each rule; Counts has the number of all, by the ID of the rule.
+	// Findings are sorted by harm, then by force, then by document, in the order in which the
+	// first finding of each was made, then by line. There are at most 20 for each rule; Counts
+	// has the number of all, by the ID of the rule.
 	Findings []Finding        `json:"findings"`
 	Counts   map[string]int64 `json:"counts"`
 
@@ -102,7 +102,8 @@ type place struct {
 	line, column, entry int
 }
 
-// add adds a finding of a rule, about its sentence in section. If that is empty, it is the first.
+// add adds a finding of a rule, about its sentence in section, or about its first sentence if
+// section is empty.
 func (f *findings) add(id string, at place, section, format string, args ...any) {
 	rule := ruleByID[id]
 	if rule == nil {

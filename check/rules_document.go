@@ -1,6 +1,6 @@
 package check
 
-// The mandatory links of documents with a root and without.
+// The mandatory links of lists and of indexes.
 const (
 	upOfList  = "A mandatory <rs:ln> child element of <urlset> points to the Capability List with the relation type up."
 	upOfIndex = "A mandatory <rs:ln> child element of <sitemapindex> points to the Capability List with the relation type up."

@@ -15,7 +15,7 @@ type Sentence struct {
 }
 
 // Translated reports whether the quote is our translation: only a Japanese text of the
-// specification was at hand.
+// specification was available.
 func (s *Sentence) Translated() bool {
 	return s.Quote != "" && strings.HasPrefix(s.Section, "Framework Notification ")
 }

@@ -31,7 +31,7 @@ type set struct {
 	incomplete bool // some lists could not be read
 }
 
-// A resource is the metadata of one in the lists.
+// A resource is the metadata of a resource in the lists.
 type resource struct {
 	listed   bool
 	listedAt time.Time // at of the list that has it

@@ -25,7 +25,7 @@ func (e knownError) Unwrap() error { return e.error }
 // known returns err, as a knownError if the set was not ready at the last request either:
 // clients that wait for it send many requests.
 func (s *Source) known(t document.Target, err error) error {
-	if t.Set == nil || t.Kind.State == nil { // which need not be ready
+	if t.Set == nil || t.Kind.State == nil { // it needs no set that is ready
 		return err
 	}
 	unready := s.unready[t.Set]

@@ -58,14 +58,14 @@ type Options struct {
 	// *websocket.Server of package topic/websocket. If nil, there are none.
 	WebSocket topic.Feed
 
-	// Division is how lists and dumps are divided, and Limits what requests may take.
+	// Division configures how lists and dumps are divided, and Limits how much requests may use.
 	Division Division
 	Limits   Limits
 
-	// Sitemaps is what search engines get. If zero, nothing is added for them.
+	// Sitemaps selects the sitemaps for search engines. If zero, nothing is added for them.
 	Sitemaps Sitemaps
 
-	// Pages are the HTML pages on which people see the documents in a browser.
+	// Pages configures the HTML pages on which people see the documents in a browser.
 	Pages Pages
 
 	// Observe is called after each answer, except those of WebSockets, by the goroutine
@@ -88,12 +88,12 @@ type About struct {
 	Title       string
 	Description string
 
-	// Contact is an email address or the URL of a page. A set without a contact has that of
-	// the Source.
+	// Contact is an email address or the URL of a page. A set without a contact has the
+	// contact of the Source.
 	Contact string
 }
 
-// A Division is how a Source divides lists and dumps into documents and packages.
+// A Division configures how a Source divides lists and dumps into documents and packages.
 type Division struct {
 	// PageSize is the number of entries for which pages of an indexed Resource List
 	// are cut, and the maximum number of entries in a Change List: 1 to 50,000. A
@@ -138,8 +138,8 @@ type Division struct {
 	PackageEvery time.Duration
 }
 
-// Limits are what the requests to a Source may take, of all clients together unless another
-// limit is named.
+// Limits limit what the requests to a Source may use, for all clients together unless
+// stated otherwise.
 type Limits struct {
 	// Transfers is the maximum number of concurrent transfers of packages and of
 	// versions of resources ([Set].Memento). Further requests are answered 503 with
@@ -159,8 +159,8 @@ type Limits struct {
 	// If zero, 32 MiB is used; if negative, nothing is cached.
 	CacheBytes int64
 
-	// Renderings is the maximum number of concurrent renderings, and that of
-	// packages being planned. If zero, twice GOMAXPROCS is used.
+	// Renderings is the maximum number of concurrent renderings, and of packages being
+	// planned at a time. If zero, twice GOMAXPROCS is used.
 	Renderings int
 
 	// Wait is the maximum time that a request waits for its turn to render or to
@@ -174,10 +174,10 @@ type Limits struct {
 	RenderTimeout time.Duration
 }
 
-// Sitemaps says what search engines get (section 6.3.4): PlainSitemaps, ResourceLists, both
-// joined by |, or nothing. [Source.Wrap] names the sitemaps in the application's /robots.txt,
-// whose own lines are not changed. Destinations can find the Source by a Resource List there,
-// because it links to its Capability List.
+// Sitemaps selects the sitemaps for search engines (section 6.3.4): PlainSitemaps,
+// ResourceLists, both joined by |, or none. [Source.Wrap] names the sitemaps in the
+// application's /robots.txt, whose own lines are not changed. Destinations can find the
+// Source by a Resource List there, because it links to its Capability List.
 type Sitemaps uint8
 
 const (

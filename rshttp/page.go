@@ -13,7 +13,7 @@ import (
 
 // This file serves the HTML pages of documents. Each document of a kind that has a page is
 // shown at its own URL to browsers, and at the URL that ends in .html to everyone. Package view
-// gathers what it shows.
+// collects the data of the page.
 
 // Page returns the public URL of the HTML page of the Source. It is empty if pages are
 // turned off.
@@ -76,7 +76,8 @@ func (q request) servePage() error {
 
 // isTopic reports whether the page is shown at the URL of a topic. Its links are then those
 // of the topic: a client that follows them subscribes to what the hub delivers. WebSub 4.1
-// wants another self for each representation, but Change Notification 4.1 wants the topic.
+// requires a different self link for each representation, but Change Notification 4.1
+// requires the topic.
 func (q request) isTopic() bool {
 	of := q.t.Kind.Document
 	return of.Form == document.FormTopic && q.t.Path == q.site.Routes.Path(of.Name, q.t.Set, "")

@@ -52,7 +52,7 @@ type request struct {
 	t document.Target
 }
 
-// serve answers q. It returns an error if it has not begun to.
+// serve answers q. It returns an error if it has not begun to answer.
 func (q request) serve() error {
 	switch q.t.Kind.Form {
 	case document.FormPackage:

@@ -72,8 +72,8 @@ type Set struct {
 	Prefix string
 }
 
-// given returns what the documents of s depend on. ownHub is the URI of the Hub of the Source,
-// or empty.
+// given returns the values on which the documents of s depend. ownHub is the URI of the Hub of
+// the Source, or empty.
 func (s *Set) given(ownHub string) document.Given {
 	g := document.Given{
 		Name: s.Name, Provider: s.Provider, Stater: s.Stater, Cutter: s.Cutter, Changer: s.Changer,

@@ -90,7 +90,7 @@ type Source struct {
 	unready    map[*document.Set]*atomic.Bool // whether the last request failed because the set was not ready
 }
 
-// A server is what the parts of a Source share.
+// A server has the fields that the parts of a Source share.
 type server struct {
 	site     *document.Site
 	options  Options
@@ -185,9 +185,9 @@ func (s *Source) Wrap(app http.Handler) http.Handler {
 // the ResponseWriter, and sets the header before it calls next: a handler that sets Link,
 // instead of adding to it, replaces the header.
 //
-// What a [resourcesync.Coverer] has answered is cached, for up to 50,000 URLs of each set. A
-// new resource has its link as soon as the Watcher of the set has reported it to [Source.Run],
-// some hundredths of a second after its commit in a store, and after ten seconds at the latest.
+// The answers of a [resourcesync.Coverer] are cached, for up to 50,000 URLs of each set. A new
+// resource has its link as soon as the Watcher of the set has reported it to [Source.Run], some
+// hundredths of a second after its commit in a store, and after ten seconds at the latest.
 // Without a Watcher, or without Run in this process, it has its link at once. A resource that
 // has left the set may have a link for ten seconds more.
 func (s *Source) Link(next http.Handler) http.Handler {

@@ -81,8 +81,9 @@ const (
 // cost a search of the whole buffer for each.
 const maxMisses = 100
 
-// entry returns what has been read ahead up to the end of the next entry, and where that begins.
-// It reads ahead as far as the buffer has room. If something else comes next, ok is false.
+// entry returns the text that has been read ahead, up to the end of the next entry, and where
+// that entry begins. It reads ahead as far as the buffer has room. If something else comes next,
+// ok is false.
 func (s *source) entry() (text []byte, start int, ok bool) {
 	for {
 		text = s.buffered()

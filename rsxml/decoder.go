@@ -88,7 +88,7 @@ var errCharset = errors.New("not UTF-8")
 // callers limit what they read and how many reports they keep.
 //
 // A document still fails if it is not well-formed XML in UTF-8, ends before its root does,
-// has another root than <urlset> or <sitemapindex>, has elements in an unknown namespace of
+// has a root other than <urlset> or <sitemapindex>, has elements in an unknown namespace of
 // ResourceSync, or exceeds a limit of an entry.
 func (d *Decoder) Tolerate(report func(*SyntaxError)) {
 	d.report = report

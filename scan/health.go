@@ -54,8 +54,8 @@ func (s *Set) scanError() error {
 	return nil
 }
 
-// Err returns an error that wraps [ErrHeld] or [ErrUnreadable] if the last scan has kept
-// missing resources, or nil. question is what an operator finds out before, and confirm says how
+// Err returns an error that wraps [ErrHeld] or [ErrUnreadable] if the last scan has kept missing
+// resources, or nil. question is what an operator should check first, and confirm says how
 // deletions are confirmed, as in [Options].
 func (k Kept) Err(question, confirm string) error {
 	return errors.Join(k.heldErr(question, confirm), k.unreadableErr(nil))

@@ -38,17 +38,17 @@ type Identity struct {
 	// later, such as a path with symbolic links.
 	Given string
 
-	// URIs is what the URIs of the resources follow from: a base URL, or a template. While
-	// the stored resources follow from another one, the set is not ready.
+	// URIs is the base URL or the template from which the URIs of the resources follow.
+	// While the stored resources follow from another one, the set is not ready.
 	URIs string
 
 	// Excluded is the rule by which the origin leaves out resources, if it is an [Excluder].
-	// It can be any text that is another one whenever the rule is.
+	// It can be any text that changes whenever the rule changes.
 	Excluded string
 }
 
-// An Excluder is an [Identifier] that leaves out resources by a rule. If the recorded rule is
-// another one, the next complete scan first deletes the resources that the rule excludes. The
+// An Excluder is an [Identifier] that leaves out resources by a rule. If the recorded rule
+// differs, the next complete scan first deletes the resources that the rule excludes. The
 // rule requests these deletions, so they are neither held nor counted.
 type Excluder interface {
 	// Excludes reports whether the rule excludes the resource with this key.
@@ -100,9 +100,9 @@ func (id Identity) record(ctx context.Context, set Stored) error {
 	return set.SetOrigin(ctx, string(text))
 }
 
-// Compare returns an [*OriginError] if set has the resources of another origin than id names. Before
-// the first complete scan, the set has published none: its origin can still be corrected. recognizes
-// may be nil.
+// Compare returns an [*OriginError] if set has the resources of an origin other than the one that
+// id names. Before the first complete scan, the set has published none: its origin can still be
+// corrected. recognizes may be nil.
 func Compare(ctx context.Context, set Stored, id Identity, recognizes Recognizer) error {
 	recorded, err := Recorded(ctx, set)
 	if err != nil || recorded.Name == "" || recorded.Name == id.Name {
@@ -143,8 +143,8 @@ func (s *Set) names() bool {
 	return s.identity != nil && s.identity.Name != "" && !s.options.Shared
 }
 
-// record records the name of the origin. What the stored resources follow from is another matter:
-// see checkURIs and deleteExcluded.
+// record records the name of the origin. See checkURIs and deleteExcluded for the other parts of
+// its identity.
 func (s *Set) record(ctx context.Context) error {
 	if !s.names() {
 		return nil
@@ -160,7 +160,7 @@ func (s *Set) record(ctx context.Context) error {
 
 // keepIdentity records the identity of the origin. It retries until that succeeds or ctx ends.
 // The stored resources stay published meanwhile, but no scan may begin: in a state with the
-// resources of one origin and the record of another, the next start would take them for deleted.
+// resources of one origin and the record of another, the next start would consider them deleted.
 func (s *Set) keepIdentity(ctx context.Context) {
 	for retry := firstRetry; ; retry = min(2*retry, identityRetry) {
 		err := s.record(ctx)

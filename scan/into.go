@@ -23,8 +23,8 @@ type Options struct {
 	MaxDelete     float64
 	MaxDeleteHold time.Duration
 
-	// Moved accepts an origin with another [Identity] than the recorded one: the same
-	// resources are at another place now.
+	// Moved accepts an origin whose [Identity] differs from the recorded one, because
+	// the same resources have moved to another place.
 	Moved bool
 
 	// Shared neither records nor compares the Name of the [Identity] of the origin: processes
@@ -70,7 +70,7 @@ type Set struct {
 	identity *Identity // to be recorded; nil if it is not
 
 	running    atomic.Bool
-	woken      chan struct{}              // asks for a complete scan
+	woken      chan struct{}              // requests a complete scan
 	turn       sync.Mutex                 // of complete scans in this process
 	complete   atomic.Bool                // a complete scan of this process has ended without an error
 	filling    atomic.Bool                // a Fill runs
@@ -85,7 +85,7 @@ type Set struct {
 type Result struct {
 	resourcesync.ScanResult
 
-	// Part reports whether the scan was one of a part.
+	// Part reports whether only a part was scanned.
 	Part bool
 
 	Ended   time.Time
@@ -93,12 +93,12 @@ type Result struct {
 	Skipped int64 // resources of the origin that are not listed, or not updated
 	Err     error
 
-	// FailingSince is the time at which the first of the complete scans ended that have failed in
-	// a row up to this one. It is zero if Err is nil.
+	// If this and perhaps earlier complete scans have failed in a row, FailingSince is the time
+	// at which the first of them ended. It is zero if Err is nil.
 	FailingSince time.Time
 }
 
-// fail sets the error of the scan that followed before.
+// fail sets the error of the scan r. before is the result of the previous scan, or nil.
 func (r *Result) fail(err error, before *Result) {
 	r.Err, r.FailingSince = err, time.Time{}
 	switch {
@@ -153,7 +153,7 @@ func Into[S Stored](ctx context.Context, store Store[S], name string, origin Ori
 	return s, nil
 }
 
-// Scan soon scans all of the origin again.
+// Scan starts a complete scan of the origin soon.
 func (s *Set) Scan() { background.Signal(s.woken) }
 
 // Last returns the result of the last complete scan of this process. Its numbers of changes

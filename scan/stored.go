@@ -37,8 +37,8 @@ type Stored interface {
 	// after a scan.
 	Withdraw(ctx context.Context, keys ...string) error
 
-	// WithdrawForScan is Withdraw, except that no deletion is published before the end of
-	// a complete scan.
+	// WithdrawForScan is like Withdraw, except that no deletion is published before the
+	// end of a complete scan.
 	WithdrawForScan(ctx context.Context, keys ...string) error
 
 	// ApproveWithdrawn has each scan call approve before it publishes deletions of withdrawn
@@ -51,8 +51,8 @@ type Stored interface {
 	// deletes the resources that are not listed. If another scan runs, the error is [resourcesync.ErrScanning].
 	Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) (resourcesync.ScanResult, error)
 
-	// ScanRanges is Scan for the part of the set with keys in ranges. Before the first
-	// complete scan, the error is [resourcesync.ErrNotReady].
+	// ScanRanges is like Scan, for the part of the set with keys in ranges. Before the
+	// first complete scan, the error is [resourcesync.ErrNotReady].
 	ScanRanges(ctx context.Context, ranges []resourcesync.Range, resources iter.Seq2[resourcesync.Resource, error]) (resourcesync.ScanResult, error)
 
 	// Kept describes the missing resources that the last scan has kept.

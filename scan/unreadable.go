@@ -31,7 +31,7 @@ func (p *parts) collect(resources listing) listing {
 	}
 }
 
-// An unreadable tells where and since when resources stay listed because they cannot be read.
+// An unreadable records where resources stay listed because they cannot be read, and since when.
 type unreadable struct {
 	since time.Time // of the first scan of this process that could not read some
 	place error     // of one part; nil if none is known

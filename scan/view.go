@@ -69,7 +69,7 @@ func (v *View) AwaitReady(ctx context.Context) error {
 }
 
 // Stat implements [resourcesync.Stater]. A Source calls it before it reads anything else, so
-// the methods for which the resources must be shown need not ask again.
+// the methods for which the resources must be shown need not check again.
 func (v *View) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
 	if !v.Ready() {
 		return resourcesync.Stat{}, resourcesync.ErrNotReady

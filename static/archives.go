@@ -46,8 +46,8 @@ func (w *walk) archive(c resourcesync.Capability) error {
 	return w.put(string(c), "", "", new(document.State))
 }
 
-// archivedWindow puts a Change List that only the archive has. Until just now, the journal may have had it, so
-// keepUp must not put it at the same time.
+// archivedWindow puts a Change List that only the archive has. The journal may have had it until a
+// moment ago, so keepUp must not put it at the same time.
 func (w *walk) archivedWindow(iv resourcesync.Interval, erased time.Time) error {
 	defer w.session.putAlone()()
 	return w.put(document.KindChangeWindow, partition.FormatTime(iv.From), closed(iv, erased), new(document.State))

@@ -86,9 +86,9 @@ func (w *walk) windows(st *document.State, windows []resourcesync.Interval) erro
 // 49,000 changes, and is for Destinations that read no index.
 const recentEvery = time.Minute
 
-// recentChanges brings the list of recent changes up to date that an index links to. It is large, so it is a
-// step of its own, which the Change List does not wait for. Its readers look at nothing else, so one that
-// exists stays, and follows the journal even if that begins anew.
+// recentChanges brings the list of recent changes, to which an index links, up to date. The list is
+// large, so this is a step of its own, for which the Change List does not wait. Its readers read
+// nothing else, so a list that exists stays, and follows the journal even if that begins anew.
 func (w *walk) recentChanges() error {
 	f := w.known.Files[w.name(document.KindRecentChanges, "")]
 	if f == nil || f.Plain == (Stamp{}) || time.Since(w.recent[w.set.Name]) < recentEvery {

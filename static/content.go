@@ -19,7 +19,7 @@ type doc struct {
 	name      string          // of the file
 	validator string          // identifies the bytes; empty if the state is unknown
 	state     *document.State // of a document
-	check     func() error    // whether the content is of the version that name says, or nil
+	check     func() error    // whether the content has the version in name; may be nil
 }
 
 // group returns the list or the dump to which d belongs. It is empty for the Source Description.

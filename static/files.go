@@ -13,12 +13,12 @@ var ErrLocked = errors.New("another process writes to it")
 // ErrLockLost means that a lock ended before it was given back, and another process may write.
 var ErrLockLost = errors.New("the lock was lost")
 
-// ErrChanged means that a file is not, or no longer, as this process has last seen it.
+// ErrChanged means that a file differs from what this process has last seen.
 var ErrChanged = errors.New("another program has changed it")
 
-// A Store keeps the files that [WriteTo] writes. The names of files are paths as of [fs.ValidPath].
-// One WriteTo or Publication uses a Store at a time. While a Publication compares or writes a file, it
-// also calls the methods from Stat on for other files: they must be safe for concurrent use.
+// A Store keeps the files that [WriteTo] writes. The names of files are paths as in [fs.ValidPath].
+// One WriteTo or Publication uses a Store at a time. While a Publication compares or writes a file,
+// it also calls the methods from Stat on for other files: they must be safe for concurrent use.
 type Store interface {
 	// Lock keeps other processes from writing until Unlock is called. It fails with ErrLocked
 	// while one writes. The Store may use the file name for that.

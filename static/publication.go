@@ -17,7 +17,7 @@ import (
 
 // PublicationOptions are the optional arguments of [NewPublication].
 type PublicationOptions struct {
-	// Gzip, Grace, DumpEvery and Logger are as of [WriteTo].
+	// Gzip, Grace, DumpEvery and Logger are as in [WriteTo].
 	Options
 
 	// Every is the minimum time between the beginnings of two updates of the Change Lists. After
@@ -27,8 +27,8 @@ type PublicationOptions struct {
 
 	// ListEvery is the minimum time between two updates of the Resource Lists, the Change Dumps
 	// and the archives. Until then, Destinations that begin with a Resource List continue with
-	// the Change List, which reaches back to its at. If zero, 1 hour is used. DumpEvery is not
-	// less.
+	// the Change List, which reaches back to its at. If zero, 1 hour is used. A DumpEvery that
+	// is less counts as ListEvery.
 	ListEvery time.Duration
 }
 
@@ -58,7 +58,7 @@ type Publication struct {
 	passed chan struct{} // closed after each pass
 }
 
-// A PublicationStatus is what a [Publication] does.
+// A PublicationStatus describes the work of a [Publication].
 type PublicationStatus struct {
 	Publishing bool      `json:"publishing"`    // it has the lock
 	Documents  int       `json:"documents"`     // that it knows to be up to date, with packages
@@ -86,7 +86,7 @@ func NewPublication(out Store, src *Source, opts *PublicationOptions) *Publicati
 }
 
 const (
-	// pollEvery is the time after which sets are looked at even if no Watcher reports a change.
+	// pollEvery is the time after which sets are checked even if no Watcher reports a change.
 	pollEvery = time.Minute
 
 	// failedEvery is the time after which a set that has failed is read again.
@@ -271,7 +271,7 @@ func (p *Publication) Await(ctx context.Context) error {
 	}
 }
 
-// Status returns what p does. It is safe for concurrent use.
+// Status returns the status of p. It is safe for concurrent use.
 func (p *Publication) Status() PublicationStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()

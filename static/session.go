@@ -11,7 +11,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 )
 
-// A session is what a Publication knows while it has the lock.
+// A session is the state of a Publication while it has the lock.
 type session struct {
 	every     time.Duration
 	listEvery time.Duration
@@ -62,9 +62,9 @@ func (*session) survives(ctx context.Context, err error) bool {
 	return true
 }
 
-// keepUp puts the Change Lists of all sets if they are due: a walk can take minutes. A set that has no
-// Resource List yet has no Change List either. What fails here is found when it is the set's turn. s may
-// be nil.
+// keepUp puts the Change Lists of all sets if they are due: a walk can take minutes. A set that has
+// no Resource List yet has no Change List either. A failure here is found when it is the set's
+// turn. s may be nil.
 func (s *session) keepUp(ctx context.Context, w *writer) error {
 	if s == nil || s.alone || time.Now().Before(s.next) {
 		return nil
@@ -101,8 +101,8 @@ func (s *session) each(ctx context.Context, w *writer, put func(*walk) error) er
 	return nil
 }
 
-// updated notes that an update of the Change Lists has ended. After a long one, a rest follows, but one that
-// was held up does not delay the next for as long.
+// updated notes that an update of the Change Lists has ended. The rest after an update lasts as
+// long as the update, but not more than s.every.
 func (s *session) updated(begun time.Time) {
 	now := time.Now()
 	took := now.Sub(begun)

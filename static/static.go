@@ -79,7 +79,7 @@ func Write(ctx context.Context, out string, src *Source, opts *Options) (Report,
 	return WriteTo(ctx, files, src, opts)
 }
 
-// WriteTo is Write for another kind of place than a folder, such as a bucket (package
+// WriteTo is like Write, for a place other than a folder, such as a bucket (package
 // adapters/objectstore). If the Store has headers, Options.Gzip stores each document compressed
 // and with the header Content-Encoding, instead of a copy beside it.
 //

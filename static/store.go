@@ -141,7 +141,7 @@ func (w *writer) storeFile(ctx context.Context, name string, ours bool, content 
 		return now, fmt.Errorf("%s exists, and has not been written by this program; move it away, or give another folder or prefix", name)
 	}
 	if !ours {
-		// If Write is killed here, the next one must not take the file for a foreign one.
+		// If Write is killed here, the next one must not mistake the file for a foreign one.
 		w.known.Files[strings.TrimSuffix(name, gz)] = &file{Gzip: zeroIf(strings.HasSuffix(name, gz))}
 		w.known.Unfinished = true
 		if err := w.known.write(ctx, w.files); err != nil {

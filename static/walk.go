@@ -13,7 +13,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 )
 
-// maxWalks is the number of times that a walk begins again because a set changes, at most.
+// maxWalks is the maximum number of times that a walk begins again because a set changes.
 const maxWalks = 5
 
 // walk puts each document and package after those that it links to below it: parts come
@@ -84,7 +84,7 @@ func (w *writer) walkRecent(ctx context.Context, failed setErrors) error {
 	return nil
 }
 
-// configuration is the version of documents that depend on nothing else.
+// configuration is the version of documents that depend on the configuration only.
 const configuration = "configuration"
 
 // walkSet puts the lists and dumps of a set. A session that has put all of them puts the Change List

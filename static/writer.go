@@ -108,8 +108,8 @@ func (w *writer) save(ctx context.Context, err error) error {
 	return errors.Join(err, failed)
 }
 
-// adopt records the files that a Write has written that was killed before it could record
-// them, and removes those that it has not completed.
+// adopt records the files of a Write that was killed before it could record them, and
+// removes those that it has not completed.
 func (w *writer) adopt(ctx context.Context) error {
 	folders := make(map[string]bool)
 	for _, folder := range w.src.site.PartFolders() {

@@ -194,7 +194,7 @@ func cancel(ctx context.Context, _ testing.TB, _ *Case, o scan.Origin) (err erro
 	return nil
 }
 
-// broken: a place that cannot be read is not taken for an empty one.
+// broken: a place that cannot be read is not mistaken for an empty one.
 func broken(ctx context.Context, t testing.TB, c *Case, o scan.Origin) error {
 	if c.Break == nil {
 		return errSkip

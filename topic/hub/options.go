@@ -49,8 +49,8 @@ type Options struct {
 	// used, and of an IPv6 address the first 64 bits.
 	Client func(r *http.Request) string
 
-	// Workers is the maximum number of concurrent deliveries, and PerHost that to one
-	// host, as defined by Limits. If zero, 512 and 8 are used.
+	// Workers is the maximum number of concurrent deliveries, and PerHost the maximum
+	// number to one host, as defined by Limits. If zero, 512 and 8 are used.
 	Workers, PerHost int
 
 	// Signature is the method of signatures: "sha256", "sha384" or "sha512".

@@ -21,10 +21,10 @@ import (
 )
 
 const (
-	// verifying is the maximum number of concurrent verifications, verifyingPerHost
-	// that at one host, and verifyingPerClient that for one client. A quarter of the
-	// places is for clients that have fewer than verifyingFew: clients that name many
-	// hanging hosts must not delay others.
+	// verifying is the maximum number of concurrent verifications, verifyingPerHost the
+	// maximum at one host, and verifyingPerClient the maximum for one client. A quarter
+	// of the places is for clients that have fewer than verifyingFew: clients that name
+	// many hanging hosts must not delay others.
 	verifying          = 64
 	verifyingPerHost   = 4
 	verifyingPerClient = verifying / 2

@@ -1,5 +1,5 @@
-// Package topiclog has the type of the logs in which Sources keep their notifications. It is
-// apart from package topic so that a store does not link HTTP.
+// Package topiclog defines the type of the logs in which Sources keep their notifications.
+// It is apart from package topic so that a store does not link HTTP.
 package topiclog
 
 import "github.com/resourcesync-go/resourcesync/internal/pushlog"
