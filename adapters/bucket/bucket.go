@@ -16,10 +16,10 @@
 // # Listed objects
 //
 // The URI of an object follows from a template, with which the store or a content delivery
-// network makes it available. By default, New trusts no bucket to be public: a scan
-// sends a HEAD request without credentials to the URI of each new or changed object, and
-// does not list those that are not readable. Permissions change without a trace in the
-// listing, so each listed object is asked for again from time to time.
+// network makes it available. By default, New trusts no bucket to be public: a scan sends
+// a HEAD request without credentials to the URI of each new or changed object, and does
+// not list those that are not readable. Permissions change without a trace in the listing,
+// so each listed object is requested again from time to time.
 //
 // Some objects cannot be listed: those whose names are longer than [resourcesync.MaxKeyLength]
 // or have a segment "." or "..", which clients remove from a URL, and those whose names the
@@ -94,13 +94,13 @@ type Options struct {
 	// the key of a resource, nor of its URI unless the template contains it.
 	Prefix string
 
-	// Private lists objects without asking whether they are readable without
+	// Private lists objects without checking whether they are readable without
 	// credentials. Their entries then have no media type and no MD5, because these need
 	// the response to that request.
 	Private bool
 
-	// VerifyEvery is the time within which each listed object is asked for again. If
-	// zero, it is 7 days; if negative, objects are asked for only when they have changed.
+	// VerifyEvery is the time within which each listed object is requested again. If
+	// zero, it is 7 days; if negative, objects are requested only when they have changed.
 	VerifyEvery time.Duration
 
 	// Transport sends the anonymous requests, at most 16 at a time. If nil,
@@ -130,7 +130,7 @@ type Bucket struct {
 
 	mu       sync.Mutex
 	withheld withheld  // by the last complete scan
-	verified time.Time // up to when listed objects have been asked for again
+	verified time.Time // up to when listed objects have been requested again
 }
 
 var (

@@ -90,7 +90,7 @@ func contentEncoding(h http.Header) string {
 }
 
 // withheld are the objects that cannot be read without credentials, as hashes of their
-// names and versions, up to maxWithheld. They are not requested by each scan.
+// names and versions, up to maxWithheld. Not every scan requests them.
 type withheld map[uint64]struct{}
 
 const maxWithheld = 1 << 20

@@ -11,7 +11,7 @@ import (
 
 const (
 	// maxPending is the maximum number of keys that wait. Each costs a request to the
-	// store, as many as a complete scan of a million objects.
+	// store; together, as many as a complete scan of a million objects.
 	maxPending = 1000
 
 	// coalesce is the time that a notice waits for others.

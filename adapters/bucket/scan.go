@@ -108,7 +108,7 @@ type pass struct {
 	began    time.Time
 	skips    problems
 	before   withheld  // by the last complete scan
-	verified time.Time // up to when objects have been asked for again
+	verified time.Time // up to when objects have been requested again
 	found    withheld  // by this scan; nil for a part
 	counts   counts
 

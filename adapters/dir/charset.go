@@ -17,9 +17,9 @@ const (
 	textAtOnce = 4 << 10
 )
 
-// withCharset adds charset=utf-8 to the media type of a text in UTF-8. Browsers take a text without
-// a charset for one in an old encoding. A charset in the header counts more than one in the text, so
-// it is not added to a text that names one, or that may be in another encoding.
+// withCharset adds charset=utf-8 to the media type of a text in UTF-8. Browsers assume an old
+// encoding for a text without a charset. A charset in the header overrides one in the text, so it
+// is not added to a text that names one, or that may be in another encoding.
 func withCharset(mediaType string, f io.ReaderAt) (string, error) {
 	if !strings.HasPrefix(mediaType, "text/") {
 		return mediaType, nil

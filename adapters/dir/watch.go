@@ -108,7 +108,7 @@ func (n *notices) run(ctx context.Context, changed func(paths []string)) error {
 		if due.IsZero() {
 			select {
 			case <-n.changed:
-				due = time.Now() // what is pending may have waited during the last call of changed
+				due = time.Now() // pending events may have waited during the last call of changed
 			case <-ctx.Done():
 				return ctx.Err()
 			}

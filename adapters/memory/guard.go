@@ -82,7 +82,7 @@ func (s *Set) Withdraw(ctx context.Context, keys ...string) error {
 	return s.withdraw(ctx, false, keys)
 }
 
-// WithdrawForScan is Withdraw, except that no deletion is journalled before the end of a
+// WithdrawForScan is like Withdraw, except that no deletion is journalled before the end of a
 // complete scan, however few there are. It is for a scanner that may still find out that they
 // mean nothing: see [Set.ApproveWithdrawn].
 func (s *Set) WithdrawForScan(ctx context.Context, keys ...string) error {
@@ -125,8 +125,8 @@ func (s *Set) mayPublish(n int) bool {
 	return !hold
 }
 
-// foundGone returns what the guard judges if n of count resources are withdrawn. The times
-// of their creation are not known.
+// foundGone returns the numbers that the guard judges if n of count resources are
+// withdrawn. The times of their creation are not known.
 func (s *Set) foundGone(count, n int) guard.Found {
 	now := s.now().UnixMicro()
 	return guard.Found{Begun: now, At: now, Count: int64(count), Missing: int64(n), Fresh: int64(n)}

@@ -117,7 +117,7 @@ func (s *Set) Watch(ctx context.Context, wake func()) error {
 }
 
 // state is the data of a set. Its trees are copied on write, and the journal is only
-// appended to, so a copy takes a few words, with any number of resources.
+// appended to, so a copy takes a few words, regardless of the number of resources.
 //
 // Times are microseconds since 1970. They also number the changes, because no two
 // changes have the same time.

@@ -79,7 +79,7 @@ func (g *granularity) layout() string {
 // other layout is still to be tried.
 func (g *granularity) refuse() (again bool) {
 	if g.Refused != "" {
-		g.Refused = "" // the reason is another one
+		g.Refused = "" // the reason is not the layout
 		return false
 	}
 	g.Refused = g.layout()

@@ -26,7 +26,7 @@ type list struct {
 	Records  int64 `json:"records"` // received, with repetitions
 	Size     int64 `json:"size,omitempty"`
 	Unlisted int64 `json:"unlisted,omitempty"`
-	Bytes    int64 `json:"bytes,omitempty"` // that the records take in the state, about
+	Bytes    int64 `json:"bytes,omitempty"` // approximate size of the records in the state
 	Pages    int64 `json:"pages"`           // of this span since its beginning
 	Expired  int   `json:"expired"`         // how often tokens have expired, since the last span ended
 
@@ -61,7 +61,7 @@ const (
 	earliestYear = 1970
 )
 
-// recordBytes is the size of a record in the state, besides its identifier and URI, about.
+// recordBytes is the approximate size of a record in the state, besides its identifier and URI.
 const recordBytes = 200
 
 var (

@@ -21,8 +21,9 @@
 // The progress of a harvest is stored after each response, so a process that dies continues with
 // the resumption token that it has. If the repository no longer knows the token, the harvester
 // lists again from the beginning, in spans of time that become shorter until they end before the
-// tokens do. The repository's clock counts, not ours. The granularity is the precision of the
-// datestamps, because statements about it can be wrong; the overlap is at least one granule.
+// tokens expire. The clock of the repository counts, not the local one. The granularity is the
+// precision of the datestamps that were received, because the stated one can be wrong; the
+// overlap is at least one granule.
 //
 // While a list is read, the repository may change, and a list by offsets then skips records.
 // So a record that is missing is requested alone before it is deleted, and a long listing is
@@ -184,7 +185,7 @@ type Status struct {
 	Name          string        `json:"name,omitempty"`          // of the repository
 	DeletedRecord string        `json:"deletedRecord,omitempty"` // no, transient or persistent
 	Granule       time.Duration `json:"-"`                       // the precision of its datestamps: a second or a day
-	Since         time.Time     `json:"since,omitzero"`          // the next harvest asks for later datestamps, less the overlap
+	Since         time.Time     `json:"since,omitzero"`          // the next harvest requests later datestamps, less the overlap
 	Compared      time.Time     `json:"compared,omitzero"`       // when the last complete listing ended
 	Listing       bool          `json:"listing"`                 // a complete listing is under way
 	Records       int64         `json:"records"`                 // received by it, or else by the last one

@@ -8,18 +8,18 @@ import (
 	"github.com/resourcesync-go/resourcesync/static"
 )
 
-// A folder is what a Store knows about the objects in a folder since it has the lease.
+// A folder is what a Store has learnt about the objects in a folder since it took the lease.
 type folder struct {
 	asked  int                     // requests for single objects
 	listed map[string]static.Stamp // by name; nil if the folder has not been listed
 }
 
-// askFirst is the number of objects that are asked for before their folder is listed. A folder with
-// fewer documents may have any number of other objects.
+// askFirst is the number of objects that are requested one by one before their folder is listed. A
+// folder with fewer documents may have any number of other objects.
 const askFirst = 16
 
-// Stat implements [static.Store]. After some objects of a folder, it lists the folder instead of
-// asking for each of them.
+// Stat implements [static.Store]. After requests for some objects of a folder, it lists the
+// folder instead of requesting each object.
 func (s *Store) Stat(ctx context.Context, name string) (static.Stamp, error) {
 	now, found, listed, err := s.lookUp(ctx, name)
 	switch {
@@ -34,8 +34,8 @@ func (s *Store) Stat(ctx context.Context, name string) (static.Stamp, error) {
 	return now, nil
 }
 
-// lookUp looks an object up in the listing of its folder. listed is false if there is no listing, and the
-// object must be asked for. What is stored during a listing is noted after it.
+// lookUp looks an object up in the listing of its folder. listed is false if there is no listing,
+// and the object must be requested. Objects that are stored during a listing are noted after it.
 func (s *Store) lookUp(ctx context.Context, name string) (now static.Stamp, found, listed bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

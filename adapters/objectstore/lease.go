@@ -14,7 +14,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/static"
 )
 
-// A lease is an object that says that a Store writes.
+// A lease is an object that shows that a Store is writing.
 type lease struct {
 	store *Store
 	name  string
@@ -34,7 +34,7 @@ type lease struct {
 	stop, done chan struct{}
 }
 
-// polls is how often a lease is looked at while it may end, and renewals how often one is renewed,
+// polls is how often a lease is checked while it may end, and renewals how often one is renewed,
 // in the time of a lease.
 const (
 	polls    = 10
@@ -76,7 +76,7 @@ func (s *Store) Lock(ctx context.Context, name string) (err error) {
 	return nil
 }
 
-// warn says what keeps writers apart in a bucket that ignores conditions, and which ones it does not.
+// warn logs which writers are kept apart in a bucket that ignores conditions, and which are not.
 func (s *Store) warn() {
 	if s.options.TryLock == nil {
 		s.options.Logger.Warn("the bucket ignores the conditions of writes; make sure that no two processes write to it at the same time")
@@ -154,7 +154,8 @@ func (l *lease) take(ctx context.Context) error {
 	return err
 }
 
-// await waits until the lease was is void. The result is empty if it has been given back.
+// await waits until the lease that was describes is void. The result is empty if it has been given
+// back.
 func (l *lease) await(ctx context.Context, was Object) (Object, error) {
 	tick := time.NewTicker(l.store.options.Lease / polls)
 	defer tick.Stop()

@@ -1,6 +1,6 @@
 // Package objectstore keeps the documents that package static writes in a bucket: in Amazon S3
 // and stores with its API, or in Azure Blob Storage. The store, or a content delivery network
-// before it, answers all readers.
+// in front of it, answers all readers.
 //
 //	store, err := objectstore.New(client, &objectstore.Options{Prefix: "site/"})
 //	...
@@ -8,7 +8,7 @@
 //
 // Each object has the headers Content-Type and Cache-Control, and Content-Encoding if it is
 // compressed. An object whose content and headers are the same is not stored again. The digest
-// that tells this is metadata of the object, which also tells objects of a Store from others: it
+// that shows this is metadata of the object. It also marks the objects of a Store: a Store
 // deletes no object without it.
 //
 // # Several writers
@@ -19,9 +19,9 @@
 // changed for that time. The clocks of the machines do not matter. A Store that loses its lease, or
 // a condition, stops with an error.
 //
-// Some stores ignore conditions, which [Store.Lock] finds out and logs. There, a Store looks at an
+// Some stores ignore conditions, which [Store.Lock] detects and logs. There, a Store checks an
 // object just before it writes, and has the lock [Options].TryLock in addition to the lease. This
-// keeps the processes apart that share the lock. Other writers are the caller's to prevent.
+// keeps apart the processes that share the lock. The caller must prevent other writers.
 package objectstore
 
 import (
@@ -48,13 +48,13 @@ type Options struct {
 	Prefix string
 
 	// Lease is the time after which a lease that is not renewed is void: 100 milliseconds or more.
-	// After a process was killed, the next one waits for as long. All processes that write to
-	// the same place must have the same value, because a Store takes another's lease for void
-	// after its own time. If zero, 30 seconds is used.
+	// After a process was killed, the next one waits for as long. All processes that write to the
+	// same place must have the same value, because a Store considers another's lease void after
+	// its own time. If zero, 30 seconds is used.
 	Lease time.Duration
 
 	// TryLock is the lock of a bucket that ignores the conditions of writes. If nil, such a bucket
-	// has a lease only, which two processes can both get that begin at the same moment.
+	// has only a lease, which two processes that begin at the same moment can both get.
 	TryLock TryLock
 
 	// Logger receives warnings. If nil, slog.Default() is used.

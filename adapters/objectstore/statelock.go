@@ -7,9 +7,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/static"
 )
 
-// A TryLock runs f while it holds a lock that all processes share that write to a bucket, and reports
-// whether the lock was free. The context of f ends when the lock is lost, and f then returns. The
-// method TryLock of a store of package sqlstore is one, with a name for each place.
+// A TryLock runs f while it holds a lock that all processes that write to a bucket share, and
+// reports whether the lock was free. The context of f ends when the lock is lost, and f then
+// returns. The method TryLock of a store of package sqlstore is one, with a name for each place.
 type TryLock func(ctx context.Context, f func(ctx context.Context) error) (bool, error)
 
 // A stateLock is a lock that a Store holds.

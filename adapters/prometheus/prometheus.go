@@ -108,7 +108,7 @@ func (m *Metrics) own() []prometheus.Collector {
 // after ten seconds by default.
 const collectTimeout = 8 * time.Second
 
-// Collect implements prometheus.Collector. What cannot be read in time is missing.
+// Collect implements prometheus.Collector. Metrics that cannot be read in time are missing.
 func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	for _, c := range m.own() {
 		c.Collect(out)

@@ -63,7 +63,7 @@ func (c *pushCache) collect(ctx context.Context, out chan<- prometheus.Metric, s
 }
 
 func readPush(ctx context.Context, src *rshttp.Source) (now pushStatus) {
-	// Health has the errors of the log.
+	// Health reports the errors of the log.
 	now.channels, _ = src.PushStatus(ctx)
 	if h := src.Hub(); h != nil {
 		if st, err := h.Status(ctx); err == nil {

@@ -59,7 +59,7 @@ type entries interface {
 	Get(ctx context.Context, key string) (r resourcesync.Resource, found bool, err error)
 }
 
-// Copies keep what a Destination copies, and open it again, such as a [destination.Folder].
+// Copies store the copies of a Destination, and open them again. A [destination.Folder] is one.
 type Copies interface {
 	destination.Sink
 	destination.Verifier
@@ -71,9 +71,10 @@ type AggregatorOptions struct {
 	Logger *slog.Logger
 }
 
-// An Aggregator publishes what any number of Destinations copy as one set. It is an [http.Handler]
-// for the copies, and a [resourcesync.Opener] for dumps of the set. The journal of the set has the
-// changes of all copies in the order in which they were made. Methods are safe for concurrent use.
+// An Aggregator publishes the copies of any number of Destinations as one set. It is an
+// [http.Handler] for the copies, and a [resourcesync.Opener] for dumps of the set. The journal of
+// the set has the changes of all copies in the order in which they were made. Methods are safe for
+// concurrent use.
 type Aggregator struct {
 	base string // ends in a slash
 	path string // of base
@@ -124,10 +125,10 @@ func newAggregator(base string, set entries, log *slog.Logger) (*Aggregator, err
 	}, nil
 }
 
-// Sink returns the Sink of a Destination, which stores what it copies in copies. They are
-// published below the folder name: a segment of a URL that needs no escapes, which stays the same
-// for the life of the copy. Sink fails if another Sink has the name. The Sink is a
-// [destination.Flusher] if copies is one.
+// Sink returns the Sink of a Destination, which stores its copies in copies. They are published
+// below the folder name: a segment of a URL that needs no escapes, which stays the same for the
+// life of the copy. Sink fails if another Sink has the name. The Sink is a [destination.Flusher]
+// if copies is one.
 func (a *Aggregator) Sink(name string, copies Copies) (destination.Sink, error) {
 	if name == "" || name == "." || name == ".." || url.PathEscape(name) != name {
 		return nil, fmt.Errorf("replica: the name %q is not a segment of a URL without escapes", name)
@@ -140,8 +141,8 @@ func (a *Aggregator) Sink(name string, copies Copies) (destination.Sink, error) 
 	return a.sink(name+"/", copies), nil
 }
 
-// sink is Sink with the prefix of the paths and keys of the copies: a name and a slash, or "" for
-// the only ones. The caller holds the lock.
+// sink is like Sink, with the prefix of the paths and keys of the copies: a name and a slash, or
+// "" for the only ones. The caller holds the lock.
 func (a *Aggregator) sink(prefix string, copies Copies) destination.Sink {
 	a.copies[prefix] = copies
 	s := sink{aggregator: a, prefix: prefix, copies: copies, changed: make(map[string]*resourcesync.Resource)}

@@ -230,7 +230,7 @@ func (g *Origin) Run(ctx context.Context) error {
 	return g.closeDestination()
 }
 
-// Health implements [scan.Healther]. It names the Source, and what of it is not copied.
+// Health implements [scan.Healther]. It names the Source, and the resources that are not copied.
 func (g *Origin) Health() error {
 	now := g.last.Load()
 	if now == nil || now.err != nil {

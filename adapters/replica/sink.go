@@ -116,8 +116,8 @@ func (s *sink) Prepare(ctx context.Context, folders destination.FolderLog) error
 	return nil
 }
 
-// publish publishes what has changed, after flush, unless that is nil. It returns the error of flush
-// if that has ForeignErrors only.
+// publish publishes the changed copies, after flush, unless that is nil. It returns the error of
+// flush if that has ForeignErrors only.
 func (s *sink) publish(ctx context.Context, flush func(context.Context) error) error {
 	changed := s.changed
 	s.changed = make(map[string]*resourcesync.Resource)

@@ -56,7 +56,7 @@ func (s *Site) check(ctx context.Context, p *page) (verdict, error) {
 	return v, err
 }
 
-// request is check, without the judgement of refusals.
+// request is like check, but does not judge refusals.
 func (s *Site) request(ctx context.Context, p *page) (verdict, error) {
 	if rsxml.CheckURI(p.uri.String()) != nil {
 		return verdict{}, errInvalidURI

@@ -153,7 +153,7 @@ func (c *client) get(ctx context.Context, u *url.URL, header http.Header) (*http
 	return c.follow(ctx, http.MethodGet, u, header)
 }
 
-// follow is get with another method.
+// follow is like get, with any method.
 func (c *client) follow(ctx context.Context, method string, u *url.URL, header http.Header) (*http.Response, error) {
 	for range maxRedirects {
 		res, err := c.do(ctx, method, u, header.Clone())

@@ -55,7 +55,7 @@ func decoded(h http.Header, page []byte) io.Reader {
 	return encoding.NewDecoder().Reader(bytes.NewReader(page))
 }
 
-// isHTML reports whether browsers take a page for HTML.
+// isHTML reports whether browsers treat a page as HTML.
 func isHTML(h http.Header, page []byte) bool {
 	value := h.Get("Content-Type")
 	if value == "" {

@@ -38,10 +38,10 @@ type Options struct {
 	// hint. They must name only pages that the sitemaps also name.
 	Recent []string
 
-	// NoREST does not ask the REST interface of WordPress. Without it, and if Recent is empty,
-	// Verify is not VerifyNone and the site announces the interface, scans and hints ask it
-	// which posts were modified. Of these, pages that are listed or withheld are checked; no
-	// other page is ever listed.
+	// NoREST disables the requests to the REST interface of WordPress. If it is false, Recent
+	// is empty, Verify is not VerifyNone and the site announces the interface, scans and hints
+	// request the recently modified posts from it. Those that are listed or withheld are
+	// checked; no other page is ever listed.
 	NoREST bool
 
 	// Exclude reports whether to exclude a URL of the site. If nil, none is
@@ -91,13 +91,13 @@ type Options struct {
 	// although it answers requests without its headers. Up to this number, and up to two, such
 	// pages are withdrawn within one to two hours. If there are more, the others stay in the set,
 	// no deletion is published, and [Site.Hidden] returns an error until the website answers them
-	// or [Site.ConfirmRefusals] is called. A sample says whether there are more, before the first
-	// page is withdrawn and before deletions are published. If zero, 0.25 is used; if 1 or more,
-	// any number is withdrawn; if negative, two.
+	// or [Site.ConfirmRefusals] is called. A sample shows whether there are more, before the
+	// first page is withdrawn and before deletions are published. If zero, 0.25 is used; if 1 or
+	// more, any number is withdrawn; if negative, two.
 	MaxRefuse float64
 
-	// Remedy says in the log what else shows a hidden set again. If empty, it names Stranger and
-	// ConfirmRefusals.
+	// Remedy is a text for the log: what else shows a hidden set again. If empty, it names
+	// Stranger and ConfirmRefusals.
 	Remedy string
 
 	// UserAgent is sent with requests. If empty, "resourcesync" is used.

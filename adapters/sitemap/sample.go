@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// sampleStep is the number of pages after which a sample is looked at, and maxSample the
+	// sampleStep is the number of pages after which a sample is evaluated, and maxSample the
 	// number after which it ends. A smaller set is requested as a whole.
 	sampleStep = 20
 	maxSample  = 1000
@@ -20,7 +20,8 @@ const (
 	maxFailed = 20
 )
 
-// A sample is how many of some listed pages the website refuses a stranger, and not the Site itself.
+// A sample is the number of pages, of some listed ones, that the website refuses to a stranger and
+// not to the Site itself.
 type sample struct{ of, refused int64 }
 
 // sample requests random listed pages, as a stranger and as itself, until it is clear whether more

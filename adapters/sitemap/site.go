@@ -65,7 +65,7 @@ type Site struct {
 	recent  []*url.URL
 	log     *slog.Logger
 
-	wordpress *wordpress // nil if it is not asked
+	wordpress *wordpress // nil if it is not used
 
 	revisits *rate.Limiter
 	unsaved  bool // the progress of visits

@@ -16,9 +16,10 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/background"
 )
 
-// A Stranger is the client in whose name a Site requests everything. A web server in the same
-// computer or network may answer the Site what it refuses visitors. So each request says in its
-// header that it was forwarded for a client elsewhere. The zero value is such a client.
+// A Stranger is the client in whose name a Site requests everything. A web server on the same
+// computer or network may serve the Site pages that it refuses to visitors. So each request
+// states in its header that it was forwarded for a client elsewhere. The zero value is such a
+// client.
 type Stranger struct {
 	// Off sends no such headers. Pages that only the network of the Site may read are then
 	// listed.
@@ -69,8 +70,8 @@ func (s *Stranger) set(h http.Header, site *url.URL) {
 // asItself is the key of contexts of requests without the headers of a Stranger.
 type asItself struct{}
 
-// A StrangerError means that the website refuses a stranger many of the pages that it answers the
-// Site itself. Its text names the headers.
+// A StrangerError means that the website refuses to a stranger many of the pages that it serves
+// to the Site itself. Its text names the headers.
 type StrangerError struct {
 	Stranger Stranger
 	Sample   bool  // the numbers describe a sample

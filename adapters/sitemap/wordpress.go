@@ -26,11 +26,12 @@ const (
 	lateness = time.Minute
 )
 
-// A wordpress asks the REST interface of WordPress, if the site announces one, which posts were
-// modified since it last asked. They are hints about pages that are listed or withheld.
+// A wordpress requests the posts that were modified since its last request, from the REST
+// interface of WordPress, if the site announces one. They are hints about pages that are listed
+// or withheld.
 type wordpress struct {
 	*Site
-	lists atomic.Int64 // the number of types that are asked for
+	lists atomic.Int64 // the number of types that are requested
 
 	turn    chan struct{} // has an element during a poll, which may use the rest
 	asked   time.Time     // when the interface was last discovered

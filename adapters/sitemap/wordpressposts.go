@@ -20,7 +20,7 @@ const (
 	// restTimeout limits the time of a request to the REST interface of WordPress.
 	restTimeout = 30 * time.Second
 
-	// maxTypes is the maximum number of types that are asked for, and maxPosts the maximum
+	// maxTypes is the maximum number of types that are requested, and maxPosts the maximum
 	// number of posts of a type that a poll reads, in pages of perPage.
 	maxTypes = 50
 	maxPosts = 1000
@@ -90,7 +90,7 @@ func (w *wordpress) modified(ctx context.Context, t *postType) (out posts, err e
 	}
 }
 
-// begin notes what the first page of posts says about time.
+// begin records the times that the first page of posts shows.
 func (w *wordpress) begin(t *postType, out *posts, read []post, h http.Header) {
 	now := time.Now()
 	out.at = now

@@ -18,9 +18,9 @@ import (
 // before.
 //
 // A batch has only valid changes of journals. If another process numbers any of them first, it
-// begins with the oldest, and the newest change of that journal is another one. So as long as
-// the journals have the same newest changes, the rows are still pending. Their ids alone do not
-// say that, because SQLite uses ids of deleted rows again.
+// begins with the oldest, and that journal gets a new newest change. So as long as the journals
+// have the same newest changes, the rows are still pending. Their ids alone do not show that,
+// because SQLite reuses the ids of deleted rows.
 type ahead struct {
 	last    map[int64]int64 // the newest change of each journal
 	sets    []int64         // the sets with pending changes, in the order of their first

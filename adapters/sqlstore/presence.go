@@ -11,12 +11,13 @@ import (
 )
 
 const (
-	// answerTimeout is how long the processes have for saying that they miss nothing.
+	// answerTimeout is the time in which the processes must state that they miss nothing.
 	answerTimeout = 10 * time.Second
 
 	// renewInterval is the time between two renewals of the row of a process. Rows that were not
-	// renewed for forgetAfter are of processes that have died. What these had seen was committed
-	// before their rows are removed, so a database without the rows has it.
+	// renewed for forgetAfter belong to processes that have died. The changes that these had
+	// seen were committed before their rows are removed, so a database without the rows has the
+	// changes.
 	renewInterval = time.Minute
 	forgetAfter   = 5 * time.Minute
 

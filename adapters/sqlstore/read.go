@@ -154,8 +154,8 @@ type part struct {
 	bounds string // the condition that a change is in it
 	since  func(*setRow) int64
 
-	// snapshot reads the part. The archive is read from the primary: a standby may still have what
-	// was erased, without a change.
+	// snapshot reads the part. The archive is read from the primary: a standby may still have
+	// erased changes, and erasing adds no change by which that could be noticed.
 	snapshot func(j *Journal, ctx context.Context, f func(rowdb.Conn) error) error
 }
 

@@ -106,14 +106,14 @@ func (sc *scanRun) see(ctx context.Context, keys [][]byte, each func(i int)) err
 }
 
 // notSpilled returns the positions of the keys that are not in the temporary table, each
-// key once. at are the positions to look at.
+// key once. at are the positions to check.
 func (sc *scanRun) notSpilled(ctx context.Context, keys [][]byte, at []int) (rest []int, err error) {
 	isSpilled, err := sc.spilled(ctx, len(at), func(i int) []byte { return keys[at[i]] })
 	return once(keys, at, isSpilled), err
 }
 
-// notStored is notSpilled for a set that was empty when the scan began: each key that has a
-// row has been seen, or its row is newer than the listing.
+// notStored is like notSpilled, for a set that was empty when the scan began: each key that
+// has a row has been seen, or its row is newer than the listing.
 func (sc *scanRun) notStored(ctx context.Context, keys [][]byte, at []int) (rest []int, err error) {
 	isStored := make([]bool, len(at))
 	names := make([]string, len(at))

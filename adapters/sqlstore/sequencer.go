@@ -69,8 +69,8 @@ func (q *sequencer) run(ctx context.Context, pending <-chan struct{}) error {
 	}
 }
 
-// step numbers what is pending. wait is the time after which the next step is due, if nothing wakes
-// the sequencer before.
+// step numbers the pending changes. wait is the time after which the next step is due, if nothing
+// wakes the sequencer before.
 func (q *sequencer) step(ctx context.Context) (done sequenced, wait time.Duration, err error) {
 	if done, err = q.sequence(ctx); err != nil {
 		return done, 0, err
@@ -98,7 +98,7 @@ func (q *sequencer) step(ctx context.Context) (done sequenced, wait time.Duratio
 	return done, wait, nil
 }
 
-// poll looks for changes again and again while there are many, so that writers need not notify. It
+// poll looks for changes repeatedly while there are many, so that writers need not notify. It
 // reports whether it has.
 func (q *sequencer) poll(ctx context.Context, done sequenced) (bool, error) {
 	p, ok := q.db.(rowdb.Poller)

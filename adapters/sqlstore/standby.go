@@ -26,10 +26,10 @@ type StandbyStatus struct {
 	// zero time.
 	FailingSince time.Time
 
-	// Reads counts what the standby has served since the start: parts of lists and packages with up to
-	// 50,000 entries. Behind counts those that the primary served, because the standby lacked changes
-	// that this process had read or written; Failed counts those that the primary served because the standby
-	// failed or could not be used.
+	// Reads counts the parts of lists and packages, with up to 50,000 entries, that the standby has
+	// served since the start. Behind counts those that the primary served, because the standby
+	// lacked changes that this process had read or written; Failed counts those that the primary
+	// served because the standby failed or could not be used.
 	Reads, Behind, Failed int64
 }
 
@@ -191,9 +191,9 @@ func (s *Store) judgeStandby(ctx context.Context, st *standby, err error) {
 	}
 }
 
-// Standby returns what the standby does that pgstore.ReadFrom has given to s, and whether there is
-// one. It measures the lag, which waits a second at most for a standby that does not answer. The error
-// is of the primary.
+// Standby returns the status of the standby that pgstore.ReadFrom has given to s, and whether there
+// is one. It measures the lag, which waits a second at most for a standby that does not answer. The
+// error is of the primary.
 func (s *Store) Standby(ctx context.Context) (status StandbyStatus, has bool, err error) {
 	st := s.standby
 	if st == nil {

@@ -24,13 +24,14 @@ import (
 // may have died with the former server, and seen more than the others.
 
 const (
-	// historyInterval is the time between two looks at the history of the database, and
-	// surviveInterval the time between two searches for what this process has seen.
+	// historyInterval is the time between two checks of the history of the database,
+	// and surviveInterval the time between two searches for the changes that this
+	// process has seen.
 	historyInterval = 2 * time.Second
 	surviveInterval = 10 * time.Second
 )
 
-// A survival is what a process knows outside of the database.
+// A survival has what a process knows independently of the database.
 type survival struct {
 	mu       sync.Mutex
 	journals map[int64][]*Journal

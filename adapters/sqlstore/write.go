@@ -43,7 +43,7 @@ func (s *Set) change(ctx context.Context, edits []changes.Edit) (*changeBatch, e
 	return s.changeRead(ctx, edits, nil)
 }
 
-// changeRead is change with rows that were loaded before the transaction.
+// changeRead is like change, with rows that were loaded before the transaction.
 func (s *Set) changeRead(ctx context.Context, edits []changes.Edit, before *preload) (done *changeBatch, err error) {
 	err = s.update(ctx, func(c rowdb.Conn, set *setRow) (err error) {
 		done, err = s.store.apply(ctx, c, set, edits, before)
@@ -84,9 +84,9 @@ func (s *Set) Withdraw(ctx context.Context, keys ...string) error {
 	return s.withdraw(ctx, false, keys)
 }
 
-// WithdrawForScan is Withdraw, except that no deletion is journalled before the end of a complete
-// scan, however few there are. It is for a scanner that may still find out that they mean nothing:
-// see [Set.ApproveWithdrawn].
+// WithdrawForScan is like Withdraw, except that no deletion is journalled before the end of a
+// complete scan, however few there are. It is for a scanner that may still find out that they mean
+// nothing: see [Set.ApproveWithdrawn].
 func (s *Set) WithdrawForScan(ctx context.Context, keys ...string) error {
 	return s.withdraw(ctx, true, keys)
 }
@@ -157,8 +157,8 @@ func (s *Set) countPublished(ctx context.Context, c rowdb.Conn, count, n int64) 
 	return saveGuard(ctx, c, s.id, g)
 }
 
-// foundGone returns what the guard judges if n of count resources are withdrawn. The
-// times of their creation are not known.
+// foundGone returns the numbers that the guard judges if n of count resources are
+// withdrawn. The times of their creation are not known.
 func (s *Set) foundGone(count, n int64) guard.Found {
 	now := s.store.now().UnixMicro()
 	return guard.Found{Begun: now, At: now, Count: count, Missing: n, Fresh: n}

@@ -62,12 +62,12 @@ type JournalOptions struct {
 // Only then does the database role need the privileges to do so. Triggers with another URI
 // template are an error, as in [Triggers].Create. o may be nil.
 //
-// The journal then knows whether it has seen everything. The store has a proof, which
-// Journal, and Journalled.Run every ten seconds, compare with the triggers and the database. If
-// triggers were missing, disabled or altered, or the database is another one, they are made
-// again, and the journal begins anew: Since moves to now, and every Destination compares its
-// copy with the Resource List. The log says why, and so does [Journalled.Proof].
-// docs/table.md lists what cannot be recognized.
+// The journal then knows whether it has seen everything. The store has a proof, which Journal,
+// and Journalled.Run every ten seconds, compare with the triggers and the database. If triggers
+// were missing, disabled or altered, or the database is a different one, they are made again,
+// and the journal begins anew: Since moves to now, and every Destination compares its copy with
+// the Resource List. The log says why, and so does [Journalled.Proof]. docs/table.md lists what
+// cannot be recognized.
 //
 // With another Where or Deleted, the rows that leave the set are journalled as deleted, and
 // those that enter it as created. The table is locked against writes meanwhile. Many deletions

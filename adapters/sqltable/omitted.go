@@ -10,7 +10,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 )
 
-// Omitted counts what documents do not state of the rows of a table.
+// Omitted counts the rows of a table that no document lists, and the values that none states.
 type Omitted struct {
 	// Rows are those that no document lists: their keys have more than
 	// resourcesync.MaxKeyLength bytes or are integers beyond 63 bits, or, for a Listing,

@@ -84,7 +84,7 @@ func (l *Listing) Outbox(ctx context.Context, set string) (*Outbox, error) {
 	base := baseName(rel, set)
 	found, _, err := compareTriggers(ctx, db, rel, base, nil)
 	if err == nil && found == 0 {
-		// Who may not see the triggers may see the table that they write.
+		// A role that may not see the triggers may see the table that they write.
 		name := db.Outbox(&rel.Relation, base)
 		since, hidden, waitErr := db.Waiting(ctx, name)
 		if err = ErrNoTriggers; waitErr == nil || hidden {

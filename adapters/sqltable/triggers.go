@@ -184,9 +184,9 @@ func (tr *Triggers) Installed(ctx context.Context, t Table, set string) (bool, e
 	return found, err
 }
 
-// Found reports whether there are triggers that journal t for the set of this name, in
-// whichever store. t needs only its Schema and Name. A view has none, and MariaDB and MySQL
-// have no journals.
+// Found reports whether there are triggers that journal t for the set of this name, in any
+// store. t needs only its Schema and Name. A view has none, and MariaDB and MySQL have no
+// journals.
 func (tr *Triggers) Found(ctx context.Context, t Table, set string) (bool, error) {
 	if t.Name == "" {
 		return false, nil

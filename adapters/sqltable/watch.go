@@ -143,7 +143,7 @@ func (j *Journalled) Close() error {
 // Health returns why the journal could not be proven complete, or nil.
 func (j *Journalled) Health(context.Context) error { return j.Set.fail("journal", j.watch.err()) }
 
-// Kept describes the deletions of rows that another condition has taken out of the set, and
+// Kept describes the deletions of rows that a new condition has taken out of the set, and
 // that are held because there are too many. [sqlstore.Journal.ConfirmDeletions] publishes
 // them. Rows that come back in the meantime are not deleted.
 func (j *Journalled) Kept(ctx context.Context) (scan.Kept, error) {
@@ -151,7 +151,7 @@ func (j *Journalled) Kept(ctx context.Context) (scan.Kept, error) {
 }
 
 // Stat implements [resourcesync.Stater]. It fails while changes may be missing from the
-// journal and it cannot begin anew, so that no document is wrong without a word.
+// journal and it cannot begin anew, so that no document is silently wrong.
 func (j *Journalled) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
 	if err := j.watch.unproven(); err != nil {
 		return resourcesync.Stat{}, j.Set.fail("journal", err)

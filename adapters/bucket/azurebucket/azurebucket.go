@@ -1,4 +1,4 @@
-// Package azurebucket is for containers of Azure Blob Storage, which the driver azureblob
+// Package azurebucket supports containers of Azure Blob Storage that the driver azureblob
 // opens.
 package azurebucket
 

@@ -129,7 +129,7 @@ type answerError struct {
 func (e *answerError) Error() string { return e.text }
 func (e *answerError) Unwrap() error { return e.err }
 
-// translate gives an error the meaning that objectstore knows.
+// translate converts an error to one that package objectstore knows.
 func translate(err error) error {
 	response, ok := errors.AsType[*azcore.ResponseError](err)
 	if !ok {

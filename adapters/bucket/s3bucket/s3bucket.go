@@ -1,4 +1,4 @@
-// Package s3bucket is for buckets that the driver s3blob opens: in Amazon S3, or in
+// Package s3bucket supports buckets that the driver s3blob opens: in Amazon S3, or in
 // another store with its API.
 package s3bucket
 

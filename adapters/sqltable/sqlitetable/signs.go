@@ -18,7 +18,7 @@ import (
 func (*database) Store() string { return "" }
 
 // Signs implements [engine.JournalDB]. SQLite keeps the text of each trigger, but no number
-// that would be another one after the same text has been run again.
+// that changes when the same text is run again.
 func (db *database) Signs(ctx context.Context, q rowdb.Querier, j *engine.Journalled) (*engine.Signs, error) {
 	s := new(engine.Signs)
 	err := q.Query(ctx, `SELECT type, name, sql FROM main.sqlite_schema

@@ -89,7 +89,7 @@ func (db *database) Close() error {
 }
 
 func (*database) Quote(name string) string {
-	// In double quotes, SQLite would take the name of a missing column for text.
+	// In double quotes, SQLite would treat the name of a missing column as text.
 	return "`" + strings.ReplaceAll(name, "`", "``") + "`"
 }
 
@@ -119,7 +119,7 @@ func (db *database) take(ctx context.Context, f func(*sqlite.Conn) error) error 
 	return rowdb.ContextError(ctx, err) // the connection may have been interrupted
 }
 
-// look is take for statements about the schema.
+// look is like take, for statements about the schema.
 func (db *database) look(ctx context.Context, f func(rowdb.Conn) error) error {
 	return db.take(ctx, func(conn *sqlite.Conn) error {
 		return errors.Join(refresh(conn), f(sqlitedb.Wrap(conn)))

@@ -35,8 +35,8 @@ type DB interface {
 	// Query calls each with every row of a statement's result.
 	Query(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error
 
-	// QueryInOrder is Query for rows of a table in the order of its key. The engine
-	// reads them by the index, with any statistics of the table.
+	// QueryInOrder is like Query, for rows of a table in the order of its key. The
+	// engine reads them by the index, with any statistics of the table.
 	QueryInOrder(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error
 
 	// Parameter returns the n-th parameter, counted from 1, as a value of kind k.
@@ -89,8 +89,8 @@ const (
 	Dynamic      // of the kind that SQLite decides for each value
 )
 
-// Epoch is the time from which PostgreSQL counts, in microseconds since 1970. The
-// other engines are asked for times since then, too.
+// Epoch is the time from which PostgreSQL counts, in microseconds since 1970.
+// Statements for the other engines read times since then, too.
 var Epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
 
 // The first and the last second that a document can state, in Unix time: the years 0000 to

@@ -7,7 +7,7 @@ type Signs struct {
 	Triggers []Trigger
 	Schema   int64 // a version of all definitions in the database, which moves without harm; 0 if there is none
 
-	// Added are parts of the table that triggers must allow for: one that is new may have
+	// Added are parts of the table that triggers must allow for: a new part may have
 	// hidden changes from them.
 	Added []string
 
@@ -18,7 +18,7 @@ type Signs struct {
 // A Trigger is a trigger, or another object that our statements make.
 type Trigger struct {
 	Name  string
-	State string // which is another one after the trigger was altered, disabled or made again
+	State string // it differs after the trigger was altered, disabled or made again
 	Stamp string // the one in its text; "" if there is none
 	Part  bool   // it follows from another trigger, or is not a trigger
 	On    bool   // it is enabled for all sessions
