@@ -92,6 +92,7 @@ func TestV8_Flood(t *testing.T) {
 // the new one is verified. The new one signs as soon as no delivery to the subscriber is
 // under way.
 func TestV22_RotatedSecret(t *testing.T) {
+	t.Parallel()
 	before, after := []byte(testSecret+"-old"), []byte(testSecret+"-new")
 	f := newFront(t, Options{Timeout: pushlog.VerifyTime / 2})
 	asked, release := make(chan struct{}), make(chan struct{})

@@ -135,6 +135,7 @@ func TestV15_Fanout(t *testing.T) { FanoutFrom(t, pushlog.NewMemory()) }
 
 // FanoutFrom is TestV15_Fanout with another store.
 func FanoutFrom(t *testing.T, store pushlog.Log) {
+	t.Parallel()
 	n, messages, size, every := 200, 10, 100<<10, 20*time.Millisecond
 	o := deliveryOptions()
 	o.Workers, o.Timeout, o.Retry = 24, 3*time.Second, 100*time.Millisecond

@@ -95,6 +95,7 @@ func TestWH43_WH46_V20_HTTP2(t *testing.T) {
 // ends in time.
 func TestV15_RefusesForEver(t *testing.T) {
 	needs.Time(t)
+	t.Parallel()
 	ca := newAuthority(t)
 	s := newFrameServer(t, ca.certificate("callback.example"), func(c *frameConn, n int, stream uint32) { c.refuse(stream) })
 	o := named(t, nil)
@@ -115,6 +116,7 @@ func TestV15_RefusesForEver(t *testing.T) {
 // Over HTTP/2, too, a host has a limited number of places, a request has a time limit,
 // and only a request that hangs is aborted.
 func TestV15_HTTP2(t *testing.T) {
+	t.Parallel()
 	ca := newAuthority(t)
 	var underWay gauge
 	var cut atomic.Int64
@@ -180,6 +182,7 @@ func TestV3_HTTP2ConnectionsAreOfOneName(t *testing.T) {
 // If a connection of HTTP/2 dies silently, as behind a router that has forgotten it, it
 // is closed soon, and the callback is reached over a new one.
 func TestV20_DeadConnection(t *testing.T) {
+	t.Parallel()
 	ca := newAuthority(t)
 	c := newTLSCallback(t, ca.certificate("callback.example"), true, nil)
 	end := newDeadEnd(t, c.Listener.Addr().String())

@@ -198,6 +198,7 @@ func TestV10_V29_WrongCertificates(t *testing.T) {
 	} {
 		for _, http2 := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s HTTP2=%v", name, http2), func(t *testing.T) {
+				t.Parallel()
 				c := newTLSCallback(t, test.cert, http2, nil)
 				f := idleFront(t, named(t, nil))
 				ca.trusted(f.Hub)

@@ -124,6 +124,7 @@ func TestWH40_WH41_WH42_RS20_LinksInOneHeader(t *testing.T) {
 // TestWH43_RS21_V5_OnlySuccessIsSuccess answers with each status once. The message is
 // sent again exactly after statuses that are not success.
 func TestWH43_RS21_V5_OnlySuccessIsSuccess(t *testing.T) {
+	t.Parallel()
 	store := pushlog.NewMemory()
 	h := deliveryHub(t, store, deliveryOptions())
 	elsewhere := newCallback(t, nil)
@@ -230,6 +231,7 @@ func TestWH45_V14_AnswerIsIgnored(t *testing.T) {
 
 // TestWH46_Retries is TestWH46_V17_RetriesDouble with real responses.
 func TestWH46_Retries(t *testing.T) {
+	t.Parallel()
 	store := pushlog.NewMemory()
 	h := deliveryHub(t, store, deliveryOptions())
 	c := newCallback(t, func(w http.ResponseWriter, r *http.Request, n int) {
@@ -283,6 +285,7 @@ func TestWH49_WH50_WH54_V23_SignatureOfTheBody(t *testing.T) {
 // TestV19_MessageIDIsStable: a message that fails and is sent again by another hub
 // keeps its ID.
 func TestV19_MessageIDIsStable(t *testing.T) {
+	t.Parallel()
 	store := pushlog.NewMemory()
 	c := newCallback(t, func(w http.ResponseWriter, r *http.Request, n int) {
 		if n == 1 {
