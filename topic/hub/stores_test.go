@@ -20,7 +20,11 @@ import (
 
 // Deliveries from the durable stores.
 
-func TestV15_FanoutSQLite(t *testing.T)     { hub.FanoutFrom(t, sqliteStore(t)) }
+func TestV15_FanoutSQLite(t *testing.T) {
+	needs.Time(t)
+	hub.FanoutFrom(t, sqliteStore(t))
+}
+
 func TestV15_FanoutPostgres(t *testing.T)   { hub.FanoutFrom(t, postgresStore(t)) }
 func BenchmarkDeliverSQLite(b *testing.B)   { hub.CompareDeliveries(b, sqliteStore(b)) }
 func BenchmarkDeliverPostgres(b *testing.B) { hub.CompareDeliveries(b, postgresStore(b)) }
