@@ -37,7 +37,7 @@ func Example() {
 	}
 	defer store.Close()
 	objects, err := bucket.New(opened, "https://data.example.org/{key}", &bucket.Options{
-		Private: true, // nobody but this program can read a bucket in memory
+		Private: true, // only this program can read a bucket in memory
 	})
 	if err != nil {
 		log.Fatal(err)
