@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"sync"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/build"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
@@ -23,7 +24,17 @@ type command struct {
 	run func(ctx context.Context, args []string, stdout, stderr io.Writer) error
 
 	catalog func() *settings.Catalog // of its settings; nil if it has none
-	args    completion.Values        // of the arguments that are not flags
+	args    completion.Values        // of the arguments that are not flags, if the catalog has none
+}
+
+// offered returns the values of the arguments that are not flags.
+func (c *command) offered() completion.Values {
+	if c.catalog != nil {
+		if s := c.catalog().Argument(); s != nil {
+			return s.Offer
+		}
+	}
+	return c.args
 }
 
 // commands returns all commands in the order of the help.
@@ -42,11 +53,7 @@ func commands() []command {
 	var all []command
 	for _, k := range origin.Kinds {
 		catalog := func() *settings.Catalog { return site.New(k.Create()).Catalog }
-		var args completion.Values
-		if s := catalog().Argument(); s != nil {
-			args = s.Offer
-		}
-		all = append(all, command{k.Command, publisher(k.Command), catalog, args})
+		all = append(all, command{k.Command, publisher(k.Command), catalog, completion.Values{}})
 	}
 	return append(all, []command{
 		{"run", runSets, ofRun, completion.Files},
@@ -63,17 +70,24 @@ func commands() []command {
 	}...)
 }
 
+var variables struct {
+	sync.Once
+	names []string
+}
+
 // knownVariables returns the names of the variables of all commands.
-func knownVariables() (known []string) {
-	for _, c := range commands() {
-		if c.catalog == nil {
-			continue
+func knownVariables() []string {
+	variables.Do(func() {
+		for _, c := range commands() {
+			if c.catalog == nil {
+				continue
+			}
+			for s := range c.catalog().All() {
+				variables.names = append(variables.names, s.Variable())
+			}
 		}
-		for s := range c.catalog().All() {
-			known = append(known, s.Variable())
-		}
-	}
-	return known
+	})
+	return variables.names
 }
 
 // catalogOf returns the settings of a command, or nil.

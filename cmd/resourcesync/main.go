@@ -56,15 +56,16 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	case "-version", "--version":
 		return version(ctx, args[1:], stdout, stderr)
 	}
-	i := slices.IndexFunc(commands(), func(c command) bool { return c.name == args[0] })
+	all := commands()
+	i := slices.IndexFunc(all, func(c command) bool { return c.name == args[0] })
 	if i < 0 {
 		var names []string
-		for _, c := range commands() {
+		for _, c := range all {
 			names = append(names, c.name)
 		}
 		return settings.Errorf(`unknown command %q%s; "resourcesync help" lists all commands`, args[0], settings.DidYouMean(args[0], names, ""))
 	}
-	err := commands()[i].run(ctx, args[1:], stdout, stderr)
+	err := all[i].run(ctx, args[1:], stdout, stderr)
 	if all := errors.Is(err, settings.ErrHelpAll); all || errors.Is(err, settings.ErrHelp) {
 		return printHelp(stdout, args[0], all)
 	}

@@ -40,7 +40,7 @@ func offeredCommands() ([]completion.Command, error) {
 		return nil, err
 	}
 	for _, c := range commands() {
-		o := completion.Command{Name: c.name, Summary: summaries[c.name], Args: c.args}
+		o := completion.Command{Name: c.name, Summary: summaries[c.name], Args: c.offered()}
 		if c.catalog != nil {
 			for s := range c.catalog().Flags() {
 				o.Flags = append(o.Flags, completion.Flag{Name: s.Name, Summary: s.Summary(), Bool: s.IsBool(), Repeated: s.IsRepeated(), Values: s.Offered()})
