@@ -18,7 +18,7 @@ import (
 // missing, differ or are damaged, and deletes those that a Change List deletes. It deletes other
 // extra ones when the Source does.
 //
-// A Source that changes during the audit differs from the copy: call Sync before.
+// A Source that changes during the audit differs from the copy: call Sync first.
 func (d *Destination) Audit(ctx context.Context) (*AuditReport, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -122,7 +122,7 @@ func (r *run) isNewer(ctx context.Context, set tree.Set, st *state.Set, can bool
 		oldest = earliest(oldest, fetch.Date(d.Header))
 		at := d.Head.Metadata.At
 		shown := notAfter(at, d.Header)
-		// A list with the same time can be another one until that is over.
+		// A list with the same time can be a different one until the unit of that time is over.
 		unsure := !d.NotModified && (at.IsZero() || at.Add(state.Precision(at)).After(fetch.Date(d.Header)))
 		if can && unsure || !d.NotModified && shown.After(st.Base) && (can || shown.Equal(at)) {
 			return true, nil

@@ -55,8 +55,8 @@ func (d *Destination) copied(ctx context.Context, after string) ([]state.Copied,
 	return d.state.Copied(after, d.gone)
 }
 
-// DeleteHeld is a Sync that deletes any number of resources that the Source does not list any
-// more, as with a MaxDelete of 1. Resources that it lists again are kept.
+// DeleteHeld runs a Sync that deletes any number of resources that the Source does not list
+// any more, as with a MaxDelete of 1. Resources that it lists again are kept.
 func (d *Destination) DeleteHeld(ctx context.Context) (*Report, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -67,9 +67,9 @@ type Options struct {
 	MaxState int64
 
 	// Only restricts a new copy to the Resource List or Resource Dump at this URL, and to the
-	// Change Lists and dumps of its set. The state keeps it, and New fails if a copy is one of
-	// another list. If empty, a new copy is one of all lists of the Source. With Moved, it is the list at
-	// the new URL of the Source.
+	// Change Lists and dumps of its set. The state keeps it, and New fails if the copy is a copy of
+	// another list. If empty, a new copy is a copy of all lists of the Source. With Moved, it is
+	// the list at the new URL of the Source.
 	Only string
 
 	// Dumps determines whether Resource Dumps and Change Dumps are used; see [DumpsAuto].
@@ -82,16 +82,16 @@ type Options struct {
 	// Deletions in Change Lists are not limited.
 	MaxDelete float64
 
-	// Moved continues a copy whose Source has another URL now. The first Sync makes sure that the
-	// Source lists resources of the copy, under their URIs or under those that the new URL of the Source
-	// suggests. It compares the Resource Lists with the copy, and requests what differs. It
-	// does nothing if the URL is the same.
+	// Moved continues a copy whose Source has a new URL. The first Sync makes sure that the Source
+	// lists resources of the copy, under their URIs or under those that the new URL of the Source
+	// suggests. It compares the Resource Lists with the copy, and requests the resources that
+	// differ. It does nothing if the URL is the same.
 	Moved bool
 
-	// Rebuild makes the state again from the contents of the Sink, a Verifier, and from the
-	// Source. A state that is damaged is put aside. A resource without a state whose content is at
-	// its place is adopted: without a request, if its entry has a hash. Other content there
-	// stays, and counts as a failure, unless Replace is set.
+	// Rebuild rebuilds the state from the contents of the Sink, a Verifier, and from the Source. A
+	// state that is damaged is put aside. A resource without a state whose content is at its place
+	// is adopted: without a request, if its entry has a hash. Other content there stays, and
+	// counts as a failure, unless Replace is set.
 	Rebuild bool
 	Replace bool
 
@@ -120,7 +120,7 @@ type Options struct {
 // defaultMaxState is the default of Options.MaxState, in bytes.
 const defaultMaxState = 16 << 30
 
-// Progress is how far a Sync or Audit is.
+// Progress is the progress of a Sync or Audit.
 type Progress struct {
 	Listed  int64 `json:"listed"`  // entries that have been read
 	Pending int64 `json:"pending"` // known resources that are still to be copied
@@ -162,7 +162,7 @@ func New(source string, sink Sink, o *Options) (*Destination, error) {
 	return open(source, sink, o, seams{})
 }
 
-// seams replace what a Destination shares with the world, in tests.
+// seams replace the connections of a Destination to the outside, in tests.
 type seams struct {
 	transport http.RoundTripper // instead of connections
 	hook      fault.Hook        // before each change of the state and of partial downloads
@@ -204,7 +204,7 @@ func open(source string, sink Sink, o *Options, with seams) (*Destination, error
 	if err := d.openState(filepath.Join(at, "state.db"), cmp.Or(o.MaxState, defaultMaxState), with); err != nil {
 		return nil, fmt.Errorf("destination: %w", err)
 	}
-	os.RemoveAll(filepath.Join(at, auditsFolder)) // who still waits renews his request
+	os.RemoveAll(filepath.Join(at, auditsFolder)) // a process that still waits renews its request
 	d.folders = &folderLog{d.state, make(map[string]bool)}
 	err = d.restrict(context.Background())
 	if err == nil {
@@ -236,7 +236,7 @@ func nameTo(u *url.URL) []string {
 	return all
 }
 
-// normal returns a URL in one of its spellings, because the state belongs to one Source.
+// normal returns the normal form of a URL, because the state belongs to one Source.
 func normal(u *url.URL) string {
 	n := *u
 	n.Host, n.Fragment = strings.ToLower(u.Host), ""

@@ -71,8 +71,8 @@ const (
 // must be a copy already, so that no other files are lost.
 func OpenFolder(name string) (*Folder, error) { return openFolder(name, false, nil) }
 
-// AdoptFolder is OpenFolder for a folder whose state is lost: it may have files. See
-// [Options].Rebuild.
+// AdoptFolder is like OpenFolder, for a folder whose state is lost: it may have files.
+// See [Options].Rebuild.
 func AdoptFolder(name string) (*Folder, error) { return openFolder(name, true, nil) }
 
 func openFolder(name string, adopt bool, hook fault.Hook) (*Folder, error) {

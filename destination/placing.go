@@ -47,7 +47,8 @@ func (t *task) shown(path string) *state.Resource {
 	return have
 }
 
-// placeNow is place for a Sink that is not a Flusher. The group ends with the next call of such a Sink.
+// placeNow is like place, for a Sink that is not a Flusher. The group ends with the next call of
+// such a Sink.
 func (g *group) placeNow(ctx context.Context) error {
 	if _, flusher := g.sink.(Flusher); flusher {
 		return nil

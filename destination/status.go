@@ -32,7 +32,7 @@ type Status struct {
 	Resources int64 `json:"resources"`
 	Bytes     int64 `json:"bytes"`
 
-	// Began is the time at which the running Sync began, and Progress is how far it is.
+	// Began is the time at which the running Sync began, and Progress is its progress.
 	Began    time.Time `json:"began,omitzero"`
 	Progress Progress  `json:"progress,omitzero"`
 
@@ -75,7 +75,7 @@ type ChannelStatus struct {
 // Status returns the status of the copy. It does not wait for a Sync.
 func (d *Destination) Status() Status { return d.watch.status() }
 
-// A watch has what Status returns. Its lock is held only for moments.
+// A watch has the data that Status returns. Its lock is held only for moments.
 type watch struct {
 	mu       sync.Mutex
 	now      Status // without channels

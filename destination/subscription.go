@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// wantedLease is the lease that hubs are asked for, and verifyTime the time in which
-	// they should verify a subscription.
+	// wantedLease is the lease that is requested from hubs, and verifyTime the time in
+	// which they should verify a subscription.
 	wantedLease = 10 * 24 * time.Hour
 	verifyTime  = time.Minute
 
@@ -147,7 +147,7 @@ func (s *subscription) subscribe(ctx context.Context, attempt int) error {
 }
 
 // request sends a request to the hub (WebSub, section 5.1). Some hubs refuse a lease that is
-// longer than their maximum. They are asked again, without one.
+// longer than their maximum. They get another request, without a lease.
 func (s *subscription) request(ctx context.Context) error {
 	s.mu.Lock()
 	hub, form := s.hub, url.Values{"hub.mode": {s.mode}, "hub.topic": {s.topic}, "hub.callback": {s.Callback}}

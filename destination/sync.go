@@ -65,7 +65,7 @@ func (d *Destination) Sync(ctx context.Context) (*Report, error) {
 	return r.report, r.whole(ctx)
 }
 
-// whole is Sync, without its locking.
+// whole is like Sync, without its locking.
 func (r *run) whole(ctx context.Context) (err error) {
 	r.watch.began()
 	defer func() { r.ended(err) }()

@@ -54,7 +54,7 @@ func parse(c *settings.Catalog, args []string) (others []string, err error) {
 	return others, err
 }
 
-// parseAlone is parse for a command that takes flags but no arguments.
+// parseAlone is like parse, for a command that takes flags but no arguments.
 func parseAlone(command string, c *settings.Catalog, args []string) error {
 	others, err := parse(c, args)
 	if err == nil {

@@ -19,7 +19,7 @@ import (
 type command struct {
 	name string
 
-	// run runs it with the other arguments. settings.ErrHelp means that they ask for the
+	// run runs it with the other arguments. settings.ErrHelp means that they request the
 	// help.
 	run func(ctx context.Context, args []string, stdout, stderr io.Writer) error
 

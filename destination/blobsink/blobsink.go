@@ -93,8 +93,8 @@ func claim(ctx context.Context, b *blob.Bucket) error {
 	return mark(ctx, b, false)
 }
 
-// mark writes the object that makes b a bucket for copies, unless there is one and isNew is set. If a
-// store ignores that, it ignores the condition of others, too.
+// mark writes the object that makes b a bucket for copies, unless there is one and isNew is set. A
+// store that ignores this condition also ignores the conditions of other uploads.
 func mark(ctx context.Context, b *blob.Bucket, isNew bool) error {
 	return b.Upload(ctx, marker, strings.NewReader(markerText), &blob.WriterOptions{ContentType: "text/plain", IfNotExist: isNew})
 }

@@ -59,8 +59,8 @@ func (s *State) Missed(uri string, at time.Time) error {
 	return s.exec("UPDATE sets SET missed = ? WHERE uri = ?", nanos(at), uri)
 }
 
-// Only returns the number of resources that belong to a set, in the copy or noted to be copied, and that no other set has
-// which the Source names now.
+// Only returns the number of resources that belong to a set, in the copy or noted to be copied, and
+// that no other set that the Source names now has.
 func (s *State) Only(set string) (int64, error) {
 	named, err := json.Marshal(s.sets)
 	if err != nil {

@@ -42,7 +42,7 @@ func (s *State) FreePaths(uri, host string) (names []string, err error) {
 	return names, nil
 }
 
-// Reserve makes a path not free until Release.
+// Reserve reserves a path until Release.
 func (s *State) Reserve(name string) {
 	r := &s.reserved
 	if r.paths == nil {

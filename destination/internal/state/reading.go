@@ -100,7 +100,7 @@ func (r *Reading) Has(print uint64) bool {
 	return true
 }
 
-// Keep adds the digests of another reading that its Has has not been asked for.
+// Keep adds the digests of another reading for which its Has was not called.
 func (r *Reading) Keep(other *Reading) {
 	for i := 0; i < len(other.prints); {
 		print, end := other.prints[i], i+1
@@ -117,7 +117,7 @@ func (r *Reading) Keep(other *Reading) {
 // Shares reports whether Has has found an entry.
 func (r *Reading) Shares() bool { return r.found > 0 }
 
-// Lost reports whether the document had entries that Has has not been asked for.
+// Lost reports whether the document had entries for which Has was not called.
 func (r *Reading) Lost() bool { return r.found < len(r.prints) }
 
 // Print returns the digest of a change.

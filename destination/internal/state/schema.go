@@ -108,7 +108,7 @@ CREATE TABLE subscription (
 // to be deleted. folder has the paths of the folders that the copy has made.
 //
 // A document has been read for a set, as of at, and seen is the number of the baseline that read it
-// last. A page is a document that another one continues. A mirror can be one of a single list.
+// last. A page is a document that another one continues. A copy can be restricted to a single list.
 //
 // A state of version 2 may lack changes and parts of lists that it has taken for resources. So
 // all lists are read once more.

@@ -57,9 +57,9 @@ func (e *FullError) Error() string {
 	return fmt.Sprintf("the state of the copy is full: the Source lists more than fits into the limit of %d bytes for it, or the disk is full", e.Max)
 }
 
-// Open opens the state at path, and creates it if there is none. It belongs to one Source
-// and to one process at a time, and has at most max bytes. If mayMove is set, the Source can be
-// another one, which Before tells. The hook is nil, except in tests.
+// Open opens the state at path, and creates it if there is none. It belongs to one Source and
+// to one process at a time, and has at most max bytes. If mayMove is set, the Source can be a
+// different one; Before then returns the former one. The hook is nil, except in tests.
 func Open(path, source string, mayMove bool, max int64, hook fault.Hook) (*State, error) {
 	if err := sqlitedb.MakePrivate(path); err != nil {
 		return nil, err

@@ -49,7 +49,7 @@ func (p *publication) disks() (all []disk.Place) {
 	return all
 }
 
-// standbyMetrics collects what the standby of the state does, which each scrape asks.
+// standbyMetrics collects the status of the standby of the state, which each scrape requests.
 type standbyMetrics struct{ state *state.State }
 
 var (

@@ -81,8 +81,8 @@ func (m *Member) named(err error) error {
 	return errors.Join(all...)
 }
 
-// parts returns the errors that err joins, each of which has a line, or nil if err is a single one: so is an
-// error of fmt.Errorf that wraps several.
+// parts returns the errors that err joins, each of which has a line, or nil if err is a single
+// error. An error of fmt.Errorf that wraps several is a single one, too.
 func parts(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {

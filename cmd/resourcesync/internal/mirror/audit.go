@@ -18,7 +18,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/destination"
 )
 
-// requestAudit lets the process that follows the Source audit. If that ends, this one does.
+// requestAudit lets the process that follows the Source audit. If that process ends, this one
+// audits.
 func (c *Config) requestAudit(ctx context.Context, screen *terminal.Screen, stdout io.Writer, open func() (*destination.Destination, error)) error {
 	request, err := destination.NewAuditRequest(cmp.Or(c.state, filepath.Join(c.Folder, ".resourcesync")))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package mirror copies a Source into a folder or a bucket, and says how the copy is.
+// Package mirror copies a Source into a folder or a bucket, and reports the status of the copy.
 package mirror
 
 import (

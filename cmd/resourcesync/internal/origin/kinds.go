@@ -45,7 +45,8 @@ type Config interface {
 	// a set is alone.
 	StateName() string
 
-	// Question asks operators to look at something before they confirm held deletions.
+	// Question returns a question for operators, who should answer it before they confirm held
+	// deletions.
 	Question() string
 
 	// Identity returns the identity of the origin without opening it. It is zero if it depends

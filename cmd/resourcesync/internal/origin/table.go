@@ -202,7 +202,8 @@ func (s *tableSet) stateOfTable() string {
 	return ""
 }
 
-// journalTimeout bounds questions to a journal for a status, so that healthz still answers in time.
+// journalTimeout bounds the queries of a journal for a status, so that healthz still answers in
+// time.
 const journalTimeout = 3 * time.Second
 
 // statusOfJournal returns the function that adds the proof of a journal to a status.

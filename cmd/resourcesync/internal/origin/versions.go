@@ -12,8 +12,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/paths"
 )
 
-// openVersions opens the folder for the copies that c asks for. If they are kept as long as
-// Change Lists, these link to them, and the copies are kept until no list has their changes.
+// openVersions opens the folder for the copies that c configures. If they are kept as long
+// as Change Lists, these link to them, and the copies are kept until no list has their
+// changes.
 func openVersions(c *Folder, m *Set) (*versions.Store, error) {
 	path := m.State.Place + "-versions"
 	if c.versions != "" {

@@ -224,7 +224,7 @@ func (c *Config) Division() rshttp.Division {
 	return rshttp.Division{PageSize: c.PageSize, PackageSize: c.pkgSize, PackageEvery: c.pkgEvery}
 }
 
-// Sitemaps returns what search engines get.
+// Sitemaps returns the sitemaps for search engines.
 func (c *Config) Sitemaps() (s rshttp.Sitemaps) {
 	if c.Sitemap {
 		s |= rshttp.PlainSitemaps

@@ -72,8 +72,8 @@ func (c *Config) DefaultState() (string, error) {
 	return path, nil
 }
 
-// OpenState opens the state that the site asks for. A state in a file is for this process
-// alone.
+// OpenState opens the state that the site configures. A state in a file is for this
+// process alone.
 func (c *Config) OpenState(ctx context.Context, log *slog.Logger) (*state.State, error) {
 	if c.StateIsPostgres() {
 		st, err := state.OpenPostgres(ctx, c.State, c.LogName(), c.storeOptions(log))

@@ -1,5 +1,5 @@
-// Package status has what operators see of a running site: as data, as a page, and as tables on a
-// terminal.
+// Package status shows operators the status of a running site: as data, as a page, and as tables
+// on a terminal.
 package status
 
 import (
@@ -62,8 +62,8 @@ type Standby struct {
 	Error        string    `json:"error,omitempty"`      // why it cannot be used
 	FailingSince time.Time `json:"failingSince,omitzero"`
 	Reads        int64     `json:"reads"`
-	Behind       int64     `json:"behind"` // what the primary served, because the standby lacked changes
-	Failed       int64     `json:"failed"` // what the primary served, because the standby failed
+	Behind       int64     `json:"behind"` // reads that the primary served, because the standby lacked changes
+	Failed       int64     `json:"failed"` // reads that the primary served, because the standby failed
 }
 
 // StandbyOf describes a standby.
@@ -80,7 +80,7 @@ func StandbyOf(of *sqlstore.StandbyStatus) *Standby {
 // standbyPatience is how long a standby may fail, or lag, before that is a problem.
 const standbyPatience = 5 * time.Minute
 
-// Problem returns the problem of a standby that has been of no use for minutes, or nil.
+// Problem returns the problem of a standby that has been unusable for minutes, or nil.
 func (s *Standby) Problem(now time.Time) error {
 	switch {
 	case s.Error != "" && now.Sub(s.FailingSince) > standbyPatience:
@@ -91,7 +91,7 @@ func (s *Standby) Problem(now time.Time) error {
 	return nil
 }
 
-// state returns how the standby does, in words.
+// state describes the standby in words.
 func (s *Standby) state() string {
 	if s.Lag == nil {
 		return "cannot be used: " + s.Error
