@@ -1,4 +1,4 @@
-// Package accept reads what clients accept.
+// Package accept parses the header field Accept-Encoding.
 package accept
 
 import (

@@ -101,7 +101,7 @@ func Changes(ctx context.Context, c resourcesync.Changer, iv resourcesync.Interv
 	}
 }
 
-// ArchivedChanges is [Changes] for the archive of a journal.
+// ArchivedChanges is like [Changes], for the archive of a journal.
 func ArchivedChanges(ctx context.Context, a resourcesync.ChangeArchiver, iv resourcesync.Interval, omit func(*resourcesync.Change, error)) iter.Seq2[resourcesync.Change, error] {
 	return changes(ctx, "archive", a.ArchivedChanges(ctx, iv), iv, time.Time{}, omit)
 }

@@ -69,7 +69,7 @@ func (c *Cache) Covers(u *url.URL) bool {
 	return covered
 }
 
-// hash tells URLs apart that a Coverer may: a%2Fb is not a/b.
+// hash distinguishes the URLs that a Coverer may distinguish: a%2Fb is not a/b.
 func (c *Cache) hash(u *url.URL) uint64 {
 	var h maphash.Hash
 	h.SetSeed(c.seed)

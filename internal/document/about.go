@@ -59,7 +59,7 @@ func (s *Site) description() string {
 	return s.DescribedBy
 }
 
-// description is as for the Source.
+// description returns the URI of a document that describes the set, as for the Source.
 func (st *Set) description() string {
 	if st.DescribedBy == "" && st.HTML && st.About != (About{}) {
 		return st.URL(KindCapabilityList+PageOf, "")

@@ -87,8 +87,8 @@ func withPages(rows []*Kind, o *Config) []*Kind {
 	return rows
 }
 
-// alwaysUnlisted returns the listed of the page of k. Pages share the places of unlisted
-// documents, so that people never displace harvesters.
+// alwaysUnlisted returns the function listed of the page of k. Pages share the places of
+// unlisted documents, so that people never displace harvesters.
 func alwaysUnlisted(k *Kind) func(Target) bool {
 	if k.Needs == nil {
 		return nil

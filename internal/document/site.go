@@ -45,7 +45,7 @@ type Config struct {
 	Log           *slog.Logger
 }
 
-// A Division is how lists and dumps are divided.
+// A Division configures how lists and dumps are divided.
 type Division struct {
 	PageSize     int
 	Window       time.Duration

@@ -151,8 +151,8 @@ func (k *kinds) dial(ctx context.Context, network, host string) (net.Conn, error
 	return conn, nil
 }
 
-// check returns an error if address is of another kind than the first one of host. If keep is
-// true and there is none, address is the first one.
+// check returns an error if address is of a different kind than the first one of host. If
+// keep is true and there is none, address is the first one.
 func (k *kinds) check(host, address string, keep bool) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {

@@ -111,8 +111,9 @@ func (s State) Judge(l Limits, f Found) (next State, hold bool) {
 	return s.tidied(), false
 }
 
-// JudgePart is Judge for a scan of a part of the set. While deletions are held, it also
-// holds the deletions of the part: only a scan of the whole set shows what else is missing.
+// JudgePart is like Judge, for a scan of a part of the set. While deletions are held, it
+// also holds the deletions of the part: only a scan of the whole set shows what else is
+// missing.
 func (s State) JudgePart(l Limits, f Found) (next State, hold bool) {
 	if s.Held == 0 {
 		return s.Judge(l, f)

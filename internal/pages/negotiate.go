@@ -18,7 +18,7 @@ const Vary = "Accept, Sec-Fetch-Dest"
 // Current browsers send Sec-Fetch-Dest, but to https and local addresses only. Its Accept
 // names text/html, and XML with a lower quality. Java's default, "text/html, image/gif,
 // image/jpeg, *; q=.2, */*; q=.2", does not name XML. Programs copy the Accept of browsers,
-// so User-Agent must name a browser as well. A query, such as ?xml, asks for the XML.
+// so User-Agent must name a browser as well. A query, such as ?xml, requests the XML.
 func Navigates(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead || r.URL.RawQuery != "" || !isBrowser(r.Header["User-Agent"]) {
 		return false

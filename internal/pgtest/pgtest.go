@@ -131,7 +131,7 @@ func (s *Server) Standby() *Server {
 	return b
 }
 
-// Follow starts a server that does not run as a standby of primary. It loses what it had.
+// Follow starts a stopped server as a standby of primary. The server loses its data.
 func (s *Server) Follow(primary *Server) {
 	s.t.Helper()
 	must(s.t, os.RemoveAll(s.data()))

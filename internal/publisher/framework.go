@@ -16,7 +16,7 @@ import (
 const maxUpdates = 16
 
 // framework publishes the notifications of a framework channel: when, and in what order.
-// What they announce is in rshttp/framework.go.
+// Package framework determines what they announce.
 type framework struct{ feed }
 
 // work publishes updates, and returns the time to wait before the next call.

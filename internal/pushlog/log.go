@@ -109,12 +109,11 @@ type Subscriptions interface {
 	// Claims of requests are not renewed; they last for [VerifyTime].
 	ClaimRequests(ctx context.Context, owner string, max int) ([]Request, error)
 
-	// Apply makes, renews or ends the subscription that r asks for, and drops r.
-	// A new subscription begins after the newest notification of its topic, and
-	// so does one that had expired. A renewed one keeps its cursor. Unless it is
-	// claimed, its Retry is cleared, because the subscriber has just answered.
-	// If r has been replaced or is claimed by another owner, Apply does
-	// nothing and returns [ErrStale].
+	// Apply makes, renews or ends the subscription that r requests, and drops r. A new
+	// subscription begins after the newest notification of its topic, and so does one
+	// that had expired. A renewed one keeps its cursor. Unless it is claimed, its Retry
+	// is cleared, because the subscriber has just answered. If r has been replaced or
+	// is claimed by another owner, Apply does nothing and returns [ErrStale].
 	Apply(ctx context.Context, owner string, r Request, expires time.Time) error
 
 	// Drop drops r, as Apply does, without changing any subscription.

@@ -67,8 +67,8 @@ type Body struct {
 // the format, or of its window. If not, e is the first entry that does not fit.
 func (b *Body) Add(e *rsxml.Entry) (fits bool) { return b.add("", e) }
 
-// AddKey is Add for an entry with a key. If all entries of a document have keys, which
-// must ascend, a large document has Segments.
+// AddKey is like Add, for an entry with a key. If all entries of a document have keys,
+// which must ascend, a large document has Segments.
 func (b *Body) AddKey(key string, e *rsxml.Entry) (fits bool) {
 	b.keyed = true
 	if b.last != nil && !b.SizeOnly && isBoundary(key) {

@@ -91,8 +91,8 @@ type DB interface {
 	// it has read them. In SQLite, Write is the same as Update.
 	Write(ctx context.Context, f func(Conn) error) error
 
-	// TryWrite is Write, unless that would wait for the write lock of SQLite. Then it does
-	// nothing, and returns false. It is for readers, which must not wait for writers.
+	// TryWrite is like Write, unless that would wait for the write lock of SQLite. Then it
+	// does nothing, and returns false. It is for readers, which must not wait for writers.
 	TryWrite(ctx context.Context, f func(Conn) error) (bool, error)
 
 	// Session runs f with a dedicated connection for temporary tables, which are dropped when f
@@ -106,7 +106,7 @@ type DB interface {
 	// that must do no harm.
 	TryLock(ctx context.Context, n int32, f func(ctx context.Context) error) (bool, error)
 
-	// TryLockNamed is TryLock with the lock that has a name, of any length.
+	// TryLockNamed is like TryLock, with a lock that has a name, of any length.
 	TryLockNamed(ctx context.Context, name string, f func(ctx context.Context) error) (bool, error)
 
 	// Listen calls wake whenever any process may have committed a change, until ctx is

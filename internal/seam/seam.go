@@ -1,6 +1,6 @@
-// Package seam has what the packages of engines and package sqltable need of package sqlstore,
-// and applications do not. Package sqlstore, which this package cannot import, sets the
-// functions.
+// Package seam has the functions of package sqlstore that the packages of engines and package
+// sqltable need, and applications do not. Package sqlstore, which this package cannot import,
+// sets the functions.
 package seam
 
 import (

@@ -1,5 +1,5 @@
 // Package timetext writes times for people, on pages, in messages and on terminals. Documents,
-// JSON and the attributes of logs have the times of RFC 3339.
+// JSON and the attributes of logs have times in the format of RFC 3339.
 package timetext
 
 import "time"

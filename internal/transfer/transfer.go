@@ -81,7 +81,7 @@ func (t *Transfer) End() {
 	t.limiter.clients.Return(t.client)
 }
 
-// Serve answers r with content, or with the ranges of it that r asks for, as
+// Serve answers r with content, or with the ranges of it that r requests, as
 // [http.ServeContent] does, reading ahead. The caller sets the header fields.
 func Serve(w http.ResponseWriter, r *http.Request, modified time.Time, content io.ReadSeeker) {
 	http.ServeContent(&sender{w}, withFewRanges(r), "", modified, content)

@@ -16,7 +16,7 @@ import (
 type Document struct {
 	*fetch.Document
 	Head       rsxml.Head
-	Capability resourcesync.Capability // of the head, in today's words
+	Capability resourcesync.Capability // of the head, in the words of the current specification
 
 	decoder *rsxml.Decoder
 	base    *url.URL

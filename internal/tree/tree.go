@@ -30,7 +30,8 @@ func (r *Reader) Open(ctx context.Context, uri string, known fetch.Validators) (
 	return r.OpenTo(ctx, uri, known, nil)
 }
 
-// OpenTo is Open, and writes what is read of the document to copy, unless that is nil.
+// OpenTo is like Open, and writes the text that is read of the document to copy, unless that is
+// nil.
 func (r *Reader) OpenTo(ctx context.Context, uri string, known fetch.Validators, copy io.Writer) (*Document, error) {
 	if IsUnreadable(uri) {
 		return nil, fmt.Errorf("%s: %w", uri, ErrUnreadable)

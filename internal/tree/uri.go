@@ -14,7 +14,7 @@ import (
 // resolved.
 func Resolve(base *url.URL, ref string) (string, bool) { return resolve(base, ref, isHTTP) }
 
-// resolve is Resolve for URIs that are valid.
+// resolve is like Resolve, for URIs that are valid.
 func resolve(base *url.URL, ref string, valid func(uri string) bool) (string, bool) {
 	if rsxml.CheckURI(ref) == nil {
 		return ref, valid(ref)

@@ -18,7 +18,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
 
-// setsOnPage is the number of sets on a page of the Source. Each is asked for its size.
+// setsOnPage is the number of sets on a page of the Source. The size of each is read.
 const setsOnPage = 40
 
 // pageSource is the page of the Source Description and of its parts.

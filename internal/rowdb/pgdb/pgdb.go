@@ -22,9 +22,8 @@ import (
 // then.
 const sessionTimeout = 2 * time.Second
 
-// New returns the database that pool is connected to. Its tables are in the schema
-// that comes first in the search path of the pool's connections. The pool is the
-// caller's to close.
+// New returns the database that pool is connected to. Its tables are in the schema that
+// comes first in the search path of the pool's connections. The caller closes the pool.
 func New(ctx context.Context, pool *pgxpool.Pool) (rowdb.DB, error) {
 	db := &database{pool: pool}
 	err := pool.QueryRow(ctx, "SELECT coalesce(current_schema(), '')").Scan(&db.schema)
@@ -253,7 +252,7 @@ func ping(ctx context.Context, conn *pgx.Conn) error {
 }
 
 // listenPing is the time between two heartbeats of a session that listens. Without them, it would
-// wait for a server that has vanished without a word.
+// wait for a server that has vanished without closing the connection.
 const listenPing = 2 * time.Second
 
 // channel is the expression for the name of the channel. It is a digest, because the name

@@ -19,7 +19,7 @@ const standbyTimeout = time.Second
 // its own since another server has taken over.
 var errOtherHistory = errors.New("it does not follow the primary")
 
-// NewStandby returns the standby that pool is connected to. The pool is the caller's to close.
+// NewStandby returns the standby that pool is connected to. The caller closes the pool.
 func NewStandby(pool *pgxpool.Pool) rowdb.Standby { return standby{pool} }
 
 type standby struct{ pool *pgxpool.Pool }

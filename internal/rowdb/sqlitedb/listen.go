@@ -48,7 +48,7 @@ func (db *database) Listen(ctx context.Context, wake func()) error {
 
 // A listener polls a version that moves with each commit.
 type listener struct {
-	arm     func() bool     // asks for a report of the next write, and reports whether there will be one
+	arm     func() bool     // requests a report of the next write, and reports whether there will be one
 	written <-chan struct{} // receives these reports
 	version func() (int64, error)
 }

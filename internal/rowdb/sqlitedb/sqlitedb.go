@@ -51,7 +51,7 @@ func Open(ctx context.Context, path string, size int) (rowdb.DB, error) {
 
 // New returns the database that pool is connected to, which must be a file with a
 // write-ahead log. A few connections of the pool are kept in use until the DB is
-// closed. The pool is the caller's to close, after that.
+// closed. The caller closes the pool after that.
 func New(ctx context.Context, pool *sqlitex.Pool) (rowdb.DB, error) {
 	KeepHeap()
 	return checked(ctx, &database{pool: pool, most: runtime.GOMAXPROCS(0)})

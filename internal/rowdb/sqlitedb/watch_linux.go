@@ -27,7 +27,7 @@ func watchLog(path string) *logWatch {
 	return w
 }
 
-// arm asks for a report of the next write. It reports whether there will be one: the log
+// arm requests a report of the next write. It reports whether there will be one: the log
 // may not exist yet. Only one write is reported, because a commit has many.
 func (w *logWatch) arm() bool {
 	if w == nil {
