@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/testmain"
 )
 
 // Variable returns the value of an environment variable that configures a server, such as
@@ -62,7 +64,7 @@ func Skip(t testing.TB, reason ...any) {
 	t.Skip(reason...)
 }
 
-// Examples runs the tests of m, and returns their exit status. Without the environment
+// Examples runs the tests of m as [testmain.Run] does, and returns their exit status. Without the environment
 // variable, it skips the examples, or fails in CI. The TestMain of a package whose
 // examples use a server calls it.
 func Examples(m *testing.M, variable string) (status int) {
@@ -76,5 +78,5 @@ func Examples(m *testing.M, variable string) (status int) {
 			panic(err)
 		}
 	}
-	return m.Run()
+	return testmain.Run(m)
 }

@@ -23,6 +23,13 @@ func (s *Server) leaveRoot() {
 	}
 	uid, _ := strconv.Atoi(u.Uid)
 	gid, _ := strconv.Atoi(u.Gid)
-	must(s.t, os.Chown(s.folder, uid, gid))
 	s.as.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+}
+
+// own gives a file of the test to the user of the server.
+func (s *Server) own(path string) {
+	s.t.Helper()
+	if c := s.as.Credential; c != nil {
+		must(s.t, os.Lchown(path, int(c.Uid), int(c.Gid)))
+	}
 }
