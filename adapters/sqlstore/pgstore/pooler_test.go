@@ -19,8 +19,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb/pgdb"
 )
 
-// startPooler starts a PgBouncer in front of a server, and returns the URL of the database there.
-func startPooler(t *testing.T, server *pgtest.Server, settings string) string {
+// pooler returns the path of PgBouncer.
+func pooler(t *testing.T) string {
 	t.Helper()
 	program, err := exec.LookPath("pgbouncer")
 	if err != nil {
@@ -29,6 +29,12 @@ func startPooler(t *testing.T, server *pgtest.Server, settings string) string {
 			needs.Skip(t, "pgbouncer is not installed")
 		}
 	}
+	return program
+}
+
+// startPooler starts a PgBouncer in front of a server, and returns the URL of the database there.
+func startPooler(t *testing.T, program string, server *pgtest.Server, settings string) string {
+	t.Helper()
 	address := needs.Address(t)
 	_, port, err := net.SplitHostPort(address)
 	must(t, err)
@@ -58,6 +64,7 @@ func startPooler(t *testing.T, server *pgtest.Server, settings string) string {
 func TestPooler(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)
+	program := pooler(t)
 	server := pgtest.Start(t)
 	for i, tt := range []struct {
 		settings string
@@ -70,7 +77,7 @@ func TestPooler(t *testing.T) {
 		{"pool_mode = transaction\nserver_round_robin = 1\nmin_pool_size = 3\n", true},
 	} {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
-			pool, err := pgxpool.New(t.Context(), startPooler(t, server, tt.settings))
+			pool, err := pgxpool.New(t.Context(), startPooler(t, program, server, tt.settings))
 			must(t, err)
 			defer pool.Close()
 			store, err := pgstore.Open(t.Context(), pool, nil)

@@ -61,7 +61,8 @@ func (m *member) served(read func()) [3]int64 {
 	return [3]int64{after.Reads - before.Reads, after.Behind - before.Behind, after.Failed - before.Failed}
 }
 
-// TestReadFrom reads from a standby that lags, ends, comes back, and takes over.
+// TestReadFrom reads from a standby that lags, ends, comes back, and takes over. Everyday runs check each
+// fourth rule of a provider.
 func TestReadFrom(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)
@@ -94,7 +95,11 @@ func TestReadFrom(t *testing.T) {
 	}
 
 	before := one.standby()
+	rules := 0
 	providertest.Run(t, func(t *testing.T, resources []resourcesync.Resource) (resourcesync.Provider, *providertest.Options) {
+		if rules++; rules%needs.Size(4, 1) != 0 {
+			t.Skip("only thorough runs check it")
+		}
 		set, err := one.store.Set(t.Context(), t.Name(), nil)
 		must(t, err)
 		must(t, set.Put(t.Context(), resources...))
@@ -160,38 +165,6 @@ func TestReadFrom(t *testing.T) {
 		}
 	}); got != fromFailed {
 		t.Errorf("served %v", got)
-	}
-}
-
-// TestReadFromEnded breaks reads off in a standby: each reader gets every resource once.
-func TestReadFromEnded(t *testing.T) {
-	t.Parallel()
-	needs.Time(t)
-	a := pgtest.Start(t)
-	b := a.Standby()
-	m := joinReading(t, b, a, b)
-	const n = 51_000 // more than a snapshot
-	must(t, m.set.Put(t.Context(), resources(n)...))
-	a.CaughtUp(b)
-	for _, at := range []int{1, 300, 30_000, 50_500} {
-		i := 0
-		before := m.standby()
-		for r, err := range m.set.Resources(t.Context(), resourcesync.Range{}) {
-			must(t, err)
-			if want := fmt.Sprintf("%06d", i); r.Key != want {
-				t.Fatalf("%q instead of %q", r.Key, want)
-			}
-			if i++; i == at {
-				b.Exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()")
-			}
-		}
-		if i != n {
-			t.Errorf("%d resources", i)
-		}
-		if after := m.standby(); after.Failed == before.Failed {
-			t.Errorf("a read that was ended after %d resources has not failed", at)
-		}
-		await(t, "the standby", func() bool { return m.standby().Err == nil })
 	}
 }
 

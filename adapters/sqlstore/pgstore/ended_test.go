@@ -3,7 +3,6 @@ package pgstore_test
 import (
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,24 +12,59 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pgtest"
 )
 
-// TestReadFromConflict removes dead rows in the primary while a standby reads a list, so that the standby ends
-// the read: "conflict with recovery". Each reader gets everything once, and no error.
-func TestReadFromConflict(t *testing.T) {
+// TestReadFromEnded breaks reads off in a standby: each reader gets everything once, and no error.
+func TestReadFromEnded(t *testing.T) {
+	t.Parallel()
 	needs.Time(t)
 	a := pgtest.Start(t)
+	writer := join(t, nil, a)
+	const n = 51_000 // more than a snapshot
+	first := resources(1)
+	first[0].URI += "/" + strings.Repeat("x", 500) // more than the buffers between the standby and a slow reader
+	must(t, writer.set.Put(t.Context(), first...))
+	await(t, "the change", func() bool { return a.Exec("SELECT count(*) FROM rs_change") == "1" })
+	writer.stop()
+	// Put would take seconds. The readers need no sums of the copies.
+	const others = "generate_series(1, 50999) i, convert_to(lpad(i::text, 6, '0'), 'UTF8') other"
+	a.Exec("INSERT INTO rs_resource SELECT set_id, other, newest + i, size, place, body FROM rs_resource, " + others)
+	a.Exec("INSERT INTO rs_change SELECT set_id, at + i, change, other, size, body FROM rs_change, " + others)
+	a.Exec("UPDATE rs_set SET last = last + 50999")
 	b := a.Standby()
+	m := joinReading(t, b, a, b)
+	a.CaughtUp(b)
+	t.Run("session", func(t *testing.T) { endSessions(t, m, b, n) })
+	t.Run("conflict", func(t *testing.T) { endByConflict(t, m, a, b, n) })
+}
+
+// endSessions ends the sessions of readers.
+func endSessions(t *testing.T, m *member, b *pgtest.Server, n int) {
+	for _, at := range []int{1, 300, 30_000, 50_500} {
+		i := 0
+		before := m.standby()
+		for r, err := range m.set.Resources(t.Context(), resourcesync.Range{}) {
+			must(t, err)
+			if want := fmt.Sprintf("%06d", i); r.Key != want {
+				t.Fatalf("%q instead of %q", r.Key, want)
+			}
+			if i++; i == at {
+				b.Exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()")
+			}
+		}
+		if i != n {
+			t.Errorf("%d resources", i)
+		}
+		if after := m.standby(); after.Failed == before.Failed {
+			t.Errorf("a read that was ended after %d resources has not failed", at)
+		}
+		await(t, "the standby", func() bool { return m.standby().Err == nil })
+	}
+}
+
+// endByConflict removes dead rows in the primary while the standby reads a list, so that the standby ends
+// the read: "conflict with recovery".
+func endByConflict(t *testing.T, m *member, a, b *pgtest.Server, n int) {
 	b.Exec("ALTER SYSTEM SET max_standby_streaming_delay = 0")
 	b.Exec("SELECT pg_reload_conf()")
-	m := joinReading(t, b, a, b)
-	const n = 51_000 // more than a snapshot
-	all := resources(n)
-	for i := range all {
-		all[i].URI += "/" + strings.Repeat("x", 500) // more than the buffers between the standby and a slow reader
-	}
-	for part := range slices.Chunk(all, 1000) {
-		must(t, m.set.Put(t.Context(), part...))
-	}
-	await(t, "the changes", func() bool { return a.Exec("SELECT count(*) FROM rs_pending") == "0" })
 	a.Exec("CREATE TABLE foreign_rows (n int)")
 
 	// conflict removes rows that a snapshot of the standby may still read, and waits until the standby
