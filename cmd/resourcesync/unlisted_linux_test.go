@@ -28,7 +28,7 @@ type crowd struct {
 // startCrowd serves a folder of many files.
 func startCrowd(t *testing.T, folder string, flags ...string) *crowd {
 	t.Helper()
-	c := &crowd{files: 10_000}
+	c := &crowd{files: needs.Size(2_500, 10_000)}
 	if n, err := strconv.Atoi(os.Getenv(manyFiles)); err == nil {
 		c.files = n
 	}
@@ -115,7 +115,7 @@ func TestD16_UnlistedPackagesKeepToBudget(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)
 	folder := t.TempDir()
-	for _, flags := range [][]string{{"--package-size", "1GiB"}, nil} {
+	for _, flags := range [][]string{{"--package-size", "1GiB"}, nil}[:needs.Size(1, 2)] {
 		c := startCrowd(t, folder, flags...)
 		dump := c.document(c.capabilities()["resourcedump"], "resourcedump").Entries
 		for i := range 64 {
@@ -127,7 +127,7 @@ func TestD16_UnlistedPackagesKeepToBudget(t *testing.T) {
 			_, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", path, c.host())
 			must(t, err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(needs.Size(1, 4))*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(needs.Size(500, 4000))*time.Millisecond)
 		var (
 			all      sync.WaitGroup
 			statuses sync.Map
@@ -198,7 +198,7 @@ func TestD19_UnlistedRangesRefusedFirst(t *testing.T) {
 	}
 	var longest time.Duration
 	asked := 0
-	for end := time.Now().Add(6 * time.Second); time.Now().Before(end) || refused.Load() == 0 && time.Now().Before(end.Add(needs.Patience)); {
+	for end := time.Now().Add(time.Duration(needs.Size(1, 6)) * time.Second); time.Now().Before(end) || refused.Load() == 0 && time.Now().Before(end.Add(needs.Patience)); {
 		c.write(fileName(asked%c.files), fmt.Sprint("changed ", asked))
 		for method, url := range map[string]string{
 			http.MethodGet:  capabilities["resourcelist"],
