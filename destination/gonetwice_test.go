@@ -62,7 +62,7 @@ func TestGoneTwice(t *testing.T) {
 }
 
 // TestGoneUnlisted has a change that is listed late, of a resource that is gone, before the Change List
-// begins anew. A later Resource List, which lacks the resource, and another answer settle the question.
+// starts over. A later Resource List, which lacks the resource, and another answer settle the question.
 func TestGoneUnlisted(t *testing.T) {
 	s, url := newDated(t, history(map[string]string{"/chl.xml": changesIn(`from="2013-01-01T00:00:00Z"`, "updated a 2013-01-03T09:59:00Z")}))
 	s.remove("/c")

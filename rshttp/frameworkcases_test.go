@@ -66,7 +66,7 @@ func TestD2_FrameworkIsSmall(t *testing.T) {
 	f.want("")
 }
 
-// TestFrameworkUnknown: a state that another version has written is announced anew
+// TestFrameworkUnknown: a state that another version has written is announced again
 // rather than misread.
 func TestFrameworkUnknown(t *testing.T) {
 	for _, text := range []string{"{}", `{"format":4,"description":"x"}`, "x", `{"format":1,"resourcelist":7}`, `[]`} {

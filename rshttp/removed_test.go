@@ -17,7 +17,7 @@ import (
 
 // TestD2_RemovedSet: the last notification on the framework channel of a set that has
 // been removed says, once, that its Capability List is deleted. If the set comes back,
-// it is announced anew.
+// it is announced again.
 func TestD2_RemovedSet(t *testing.T) {
 	t.Parallel()
 	h := newHubServer(t)

@@ -98,7 +98,7 @@ func TestFailedScans(t *testing.T) {
 			t.Errorf("%d files, %v\n%s", r.into.Len(), err, &r.log)
 		}
 		f.set(errors.New("lost again"))
-		pass(65 * time.Second) // the retries begin anew
+		pass(65 * time.Second) // the retries start over
 		f.want(t, "0s 0s 5s 15s 35s 1m15s 2m15s 3m15s 4m15s 4m20s 4m30s")
 		failingFor(15 * time.Second)
 	})

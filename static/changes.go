@@ -88,7 +88,7 @@ const recentEvery = time.Minute
 
 // recentChanges brings the list of recent changes, to which an index links, up to date. The list is
 // large, so this is a step of its own, for which the Change List does not wait. Its readers read
-// nothing else, so a list that exists stays, and follows the journal even if that begins anew.
+// nothing else, so a list that exists stays, and follows the journal even if that starts over.
 func (w *walk) recentChanges() error {
 	f := w.known.Files[w.name(document.KindRecentChanges, "")]
 	if f == nil || f.Plain == (Stamp{}) || time.Since(w.recent[w.set.Name]) < recentEvery {

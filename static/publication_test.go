@@ -245,7 +245,7 @@ func TestPublicationKeepsUp(t *testing.T) {
 	})
 }
 
-// A restarting provider has a journal that begins anew.
+// A restarting provider has a journal that starts over.
 type restarting struct {
 	scan.Stored
 	since atomic.Pointer[time.Time]
@@ -266,7 +266,7 @@ func (r *restarting) Windows(ctx context.Context, max int) ([]resourcesync.Inter
 }
 
 // TestPublicationReachesBack holds that the Change List has all changes after the Resource List at any
-// moment, also when the journal begins anew.
+// moment, also when the journal starts over.
 func TestPublicationReachesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newMemorySite(t)

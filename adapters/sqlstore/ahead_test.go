@@ -46,7 +46,7 @@ func TestReadAhead(t *testing.T) {
 			do(insertKeys, "a4", "b4")
 		}, "a1 a2 a3 a4 b1 b2 b3 b4, 0"},
 		{"others number them", func(number, _ func(), _ func(string, ...any)) { number() }, "a1 a2 b1 b2, 0"},
-		{"the journal begins anew", func(_, restart func(), do func(string, ...any)) {
+		{"the journal starts over", func(_, restart func(), do func(string, ...any)) {
 			restart()
 			do(insertKeys, "a3", "b3")
 		}, "a3 b1 b2 b3, 0"},

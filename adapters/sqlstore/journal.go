@@ -134,7 +134,7 @@ func (j *Journal) Seal(ctx context.Context, newest time.Time) error {
 	return j.fail("seal", err)
 }
 
-// Restart begins the journal anew: Since moves to now, and every Destination compares its
+// Restart starts the journal over: Since moves to now, and every Destination compares its
 // whole copy with the Resource List. It is for an operator who knows that changes are
 // missing, or that the database was restored from a backup. reason is for the status; its
 // text up to the first colon is public. Changes that were recorded before come before the
@@ -153,7 +153,7 @@ func (j *Journal) Restart(ctx context.Context, reason string) error {
 	return j.fail("restart", err)
 }
 
-// TakeOver begins the journal of the set anew, once, if the set takes the place of a journal
+// TakeOver starts the journal of the set over, once, if the set takes the place of a journal
 // whose table was journalled by triggers until they were dropped: the set has not seen what
 // that journal has published.
 func (s *Set) TakeOver(ctx context.Context, journal string) error {

@@ -139,6 +139,6 @@ func (s *Store) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), historyInterval)
 	defer cancel()
 	if err := s.SaveNotes(ctx, storeOwner, nil, []string{p.key}); err != nil {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "the database does not know that this process has ended; if another server takes over within five minutes, the journals begin anew", slog.Any("error", err))
+		s.log.LogAttrs(ctx, slog.LevelWarn, "the database does not know that this process has ended; if another server takes over within five minutes, the journals start over", slog.Any("error", err))
 	}
 }

@@ -31,7 +31,7 @@ type Journal struct {
 	seen  atomic.Int64 // the newest time of a state or a change that this process has read
 	found atomic.Int64 // the newest change that this process has read; a state can be later
 
-	restarted chan struct{} // has a value when this process has begun the journal anew
+	restarted chan struct{} // has a value when this process has started the journal over
 
 	journalOnly bool
 }

@@ -15,7 +15,7 @@ import (
 
 // A database can lose its newest transactions: a standby takes over that did not have them, or a
 // backup is restored. Readers may have seen changes of them. They would keep these changes for ever,
-// and a new change could have a time that they have passed. So the journals begin anew, unless
+// and a new change could have a time that they have passed. So the journals start over, unless
 // nothing is lost.
 //
 // Every process that runs the store has a row in the database. It knows the newest change that it
@@ -84,7 +84,7 @@ func (v *survival) all() map[int64]remembered {
 // Restarted implements [scan.Restarter].
 func (s *Set) Restarted() <-chan struct{} { return s.restarted }
 
-// noteRestarted tells the journals of a set that they have begun anew.
+// noteRestarted tells the journals of a set that they have started over.
 func (v *survival) noteRestarted(set int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -106,7 +106,7 @@ func (s *Store) survive(ctx context.Context) error {
 	}
 }
 
-// A restart is a journal that begins anew.
+// A restart is a journal that starts over.
 type restart struct {
 	name    string
 	seen    int64 // by this process
@@ -114,7 +114,7 @@ type restart struct {
 	reason  string
 }
 
-// checkHistory begins journals anew if the database may lack changes that readers have seen. In
+// checkHistory starts journals over if the database may lack changes that readers have seen. In
 // most cases it only reads.
 func (s *Store) checkHistory(ctx context.Context) error {
 	v := &s.survival
@@ -144,7 +144,7 @@ func (s *Store) checkHistory(ctx context.Context) error {
 		v.answered(history)
 	}
 	for id, r := range lost {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "the journal begins anew, because changes may be lost: every Destination compares its copy",
+		s.log.LogAttrs(ctx, slog.LevelWarn, "the journal starts over, because changes may be lost: every Destination compares its copy",
 			slog.String("set", r.name), slog.String("because", r.reason))
 		v.noteRestarted(id)
 	}
@@ -194,7 +194,7 @@ func (v *survival) lost(ctx context.Context, q rowdb.Querier, history string) (m
 	return lost, err
 }
 
-// restart begins journals anew, after everything that this process has read.
+// restart starts journals over, after everything that this process has read.
 func (s *Store) restart(ctx context.Context, c rowdb.Conn, journals map[int64]restart) error {
 	if err := s.numberAll(ctx, c); err != nil {
 		return err

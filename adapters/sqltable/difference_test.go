@@ -44,7 +44,7 @@ func TestOtherCondition(t *testing.T) {
 			t.Errorf("listed: %s", got)
 		}
 		if at := since(t, papers); at != before {
-			t.Errorf("the journal has begun anew at %v: %s", at, &w.log)
+			t.Errorf("the journal has started over at %v: %s", at, &w.log)
 		}
 		// If changes were missed in between, the journal restarts instead.
 		base, on := w.named(t)
@@ -108,7 +108,7 @@ func TestOtherConditionHeld(t *testing.T) {
 			t.Errorf("%+v, %v", kept, err)
 		}
 		if at := since(t, papers); at != before {
-			t.Errorf("the journal has begun anew at %v: %s", at, &w.log)
+			t.Errorf("the journal has started over at %v: %s", at, &w.log)
 		}
 		var changes []string
 		for c, err := range papers.Changes(t.Context(), resourcesync.Interval{}) {

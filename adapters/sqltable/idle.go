@@ -34,7 +34,7 @@ func (tr *Triggers) Remove(ctx context.Context, t Table, set string) error {
 		return tr.Apply(ctx, statements)
 	}
 	d, err := definitionOf(ctx, db, &cover, set)
-	if err != nil { // the table has changed, so that the journal begins anew
+	if err != nil { // the table has changed, so that the journal starts over
 		return tr.Apply(ctx, statements)
 	}
 	err = db.Update(ctx, func(c rowdb.Conn) error {

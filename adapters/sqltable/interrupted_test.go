@@ -152,14 +152,14 @@ func TestInterrupted(t *testing.T) {
 					interrupt(w, base, on)
 					if running {
 						v, err := papers.watch.check(t.Context(), false, false)
-						if err != nil || v.reason == "" && name != "Remove" { // Install has begun it anew
+						if err != nil || v.reason == "" && name != "Remove" { // Install has started it over
 							t.Errorf("running: %+v, %v", v, err)
 						}
 					} else {
 						papers = w.open(t)
 					}
-					if !since(t, papers).After(before) || name != "Remove" && !strings.Contains(w.log.String(), "begins anew") {
-						t.Errorf("running %v: the journal has not begun anew: %s", running, &w.log)
+					if !since(t, papers).After(before) || name != "Remove" && !strings.Contains(w.log.String(), "starts over") {
+						t.Errorf("running %v: the journal has not started over: %s", running, &w.log)
 					}
 					proof, err := papers.Proof(t.Context())
 					if err != nil || proof.Reason == "" || !proof.Restarted.Equal(since(t, papers)) {
@@ -174,7 +174,7 @@ func TestInterrupted(t *testing.T) {
 					w.log.Reset()
 					w.open(t)
 					if since(t, papers) != before || !strings.Contains(w.log.String(), "has seen every change") {
-						t.Errorf("running %v: it begins anew once more: %s", running, &w.log)
+						t.Errorf("running %v: it starts over once more: %s", running, &w.log)
 					}
 					w.run("DROP TABLE papers")
 				}
@@ -246,10 +246,10 @@ func TestNotInterrupted(t *testing.T) {
 			}
 			papers = w.open(t)
 			if at := since(t, papers); at != before {
-				t.Errorf("%s: the journal has begun anew at %v: %s", name, at, &w.log)
+				t.Errorf("%s: the journal has started over at %v: %s", name, at, &w.log)
 			}
 		}
-		if strings.Contains(w.log.String(), "anew") {
+		if strings.Contains(w.log.String(), "starts over") {
 			t.Error(&w.log)
 		}
 	})

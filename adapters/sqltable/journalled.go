@@ -65,7 +65,7 @@ type JournalOptions struct {
 // The journal then knows whether it has seen everything. The store has a proof, which Journal,
 // and Journalled.Run every ten seconds, compare with the triggers and the database. If triggers
 // were missing, disabled or altered, or the database is a different one, they are made again,
-// and the journal begins anew: Since moves to now, and every Destination compares its copy with
+// and the journal starts over: Since moves to now, and every Destination compares its copy with
 // the Resource List. The log says why, and so does [Journalled.Proof]. docs/table.md lists what
 // cannot be recognized.
 //

@@ -18,7 +18,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
-// A prover proves that the journal of a table has seen every change, or makes it begin anew.
+// A prover proves that the journal of a table has seen every change, or makes it start over.
 // It is not safe for concurrent use.
 type prover struct {
 	db    engine.JournalDB
@@ -33,16 +33,16 @@ type prover struct {
 	witness *witness
 
 	mine  *definition // that the journal has, unless another process has changed it
-	doubt string      // why changes can have been missed, since the journal could not begin anew
+	doubt string      // why changes can have been missed, since the journal could not start over
 	proof string      // that the journal had when it was read last
 }
 
 // An unprovenError means that changes may be missing from the journal, and that it could not
-// begin anew.
+// start over.
 type unprovenError struct{ error }
 
 // ErrUnproven means that changes may be missing from the journal of a table, and that it
-// could not begin anew. The documents of the set are not available then.
+// could not start over. The documents of the set are not available then.
 var ErrUnproven = errors.New("the journal of a table cannot be proven complete")
 
 // Is reports whether target is ErrUnproven.
@@ -59,9 +59,9 @@ var errDropped = unprovenError{errors.New("its triggers were dropped by the stat
 
 // A verdict is the result of a prover.
 type verdict struct {
-	reason string    // why the journal has begun anew; "" if nothing was missed
-	since  time.Time // from when it is complete, if it has begun anew
-	first  bool      // it has begun anew because it was not proven before
+	reason string    // why the journal has started over; "" if nothing was missed
+	since  time.Time // from when it is complete, if it has started over
+	first  bool      // it has started over because it was not proven before
 	made   bool      // the triggers were made
 	difference
 }
@@ -194,7 +194,7 @@ func (p *prover) define(ctx context.Context) error {
 }
 
 // mend creates the triggers again if they differ from p.mine, or with force. If changes can
-// have been missed, the journal begins anew. If the table now lists other rows, the
+// have been missed, the journal starts over. If the table now lists other rows, the
 // difference is journalled, unless lost states why it cannot be found. It runs in an
 // Update.
 func (p *prover) mend(ctx context.Context, c rowdb.Conn, force bool, lost string) (v verdict, err error) {

@@ -52,7 +52,7 @@ import (
 // 20 µs among many; in SQLite, 60 µs and 5 µs.
 //
 // Another trigger is for TRUNCATE, on each existing partition. A [Journalled] that runs
-// gives it to a new partition within ten seconds, and begins anew if the partition was
+// gives it to a new partition within ten seconds, and starts over if the partition was
 // emptied before. Elsewhere, create the triggers again after adding a partition: until then
 // TRUNCATE of that partition alone is not journalled, although TRUNCATE of the whole table
 // is. Detaching or dropping a partition is never journalled. Unlogged tables are refused,
@@ -135,14 +135,14 @@ func createStatements(ctx context.Context, db engine.TriggerDB, rel *relation, s
 
 // Install makes the triggers of Create for t, or makes them again, and records in the store
 // whether the journal has seen every change, as [Set.Journal] does. It creates the
-// journal if there is none. anew says why the journal has begun anew; it is empty if nothing
+// journal if there is none. reason says why the journal has started over; it is empty if nothing
 // was missed. MariaDB and MySQL have no journal: use Create and Apply.
-func (tr *Triggers) Install(ctx context.Context, store *sqlstore.Store, t Table, set string) (anew string, err error) {
-	anew, err = tr.install(ctx, store, t, set)
+func (tr *Triggers) Install(ctx context.Context, store *sqlstore.Store, t Table, set string) (reason string, err error) {
+	reason, err = tr.install(ctx, store, t, set)
 	if err != nil {
 		return "", fmt.Errorf("sqltable: triggers: %s: %w", t.title(), err)
 	}
-	return anew, nil
+	return reason, nil
 }
 
 func (tr *Triggers) install(ctx context.Context, store *sqlstore.Store, t Table, set string) (string, error) {

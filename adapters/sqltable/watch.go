@@ -46,7 +46,7 @@ func newWatch(db engine.JournalDB, rel *relation, journal *sqlstore.Journal, o *
 	return w, err
 }
 
-// check proves that the journal is complete, or makes it begin anew, and logs which. start
+// check proves that the journal is complete, or makes it start over, and logs which. start
 // and force are as in [prover.check].
 func (w *watch) check(ctx context.Context, start, force bool) (verdict, error) {
 	w.checking.Lock()
@@ -83,7 +83,7 @@ func (w *watch) check(ctx context.Context, start, force bool) (verdict, error) {
 	case v.first:
 		log.InfoContext(ctx, "the journal begins", "since", v.since)
 	case v.reason != "":
-		log.WarnContext(ctx, "the journal begins anew, because changes may have been missed: every Destination compares its copy", "because", v.reason, "since", v.since)
+		log.WarnContext(ctx, "the journal starts over, because changes may have been missed: every Destination compares its copy", "because", v.reason, "since", v.since)
 	case v.made:
 		log.InfoContext(ctx, "the triggers of the journal were made again; nothing was missed")
 	case start:
@@ -132,8 +132,8 @@ func (j *Journalled) prove(ctx context.Context) {
 }
 
 // Close numbers the last changes and records in the witness, if there is one, that this process has
-// published nothing later. Call it when the process no longer serves requests. Without it, the journal begins
-// anew if the next process finds a new timeline of PostgreSQL. It also closes the Set.
+// published nothing later. Call it when the process no longer serves requests. Without it, the journal starts
+// over if the next process finds a new timeline of PostgreSQL. It also closes the Set.
 func (j *Journalled) Close() error {
 	j.watch.checking.Lock()
 	defer j.watch.checking.Unlock()
@@ -151,7 +151,7 @@ func (j *Journalled) Kept(ctx context.Context) (scan.Kept, error) {
 }
 
 // Stat implements [resourcesync.Stater]. It fails while changes may be missing from the
-// journal and it cannot begin anew, so that no document is silently wrong.
+// journal and it cannot start over, so that no document is silently wrong.
 func (j *Journalled) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
 	if err := j.watch.unproven(); err != nil {
 		return resourcesync.Stat{}, j.Set.fail("journal", err)
@@ -176,7 +176,7 @@ type Proof struct {
 	// Since.
 	Proven time.Time `json:"proven"`
 
-	// Restarted is when the journal last began anew, in any process, and Reason why. They are
+	// Restarted is when the journal last started over, in any process, and Reason why. They are
 	// zero if it never did. The Reason names objects of the database only after its first
 	// colon.
 	Restarted time.Time `json:"restarted,omitzero"`

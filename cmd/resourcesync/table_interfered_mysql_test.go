@@ -8,7 +8,7 @@ import (
 )
 
 // MariaDB and MySQL have no journal. A comparison finds changes that the triggers have
-// missed, so nothing begins anew. The operator recreates missing triggers.
+// missed, so nothing starts over. The operator recreates missing triggers.
 
 // applyTriggers runs the triggers command.
 func (i *interfered) applyTriggers() {

@@ -169,7 +169,7 @@ func (i *interfered) triggerNames() (names []string, on string) {
 }
 
 // interrupt does something that may hide changes from the journal, and changes rows
-// meanwhile. It reports whether the journal must begin anew.
+// meanwhile. It reports whether the journal must start over.
 func (i *interfered) interrupt() (name string, anew bool) {
 	if i.mysql() {
 		return i.interruptMySQL(), true
@@ -354,7 +354,7 @@ func (i *interfered) compare(round string) (from string) {
 
 // TestTableInterfered has another process drop, alter and restore triggers, tables and
 // databases at random, while the program starts and stops. After each round and one run of a
-// Destination, the copy equals the table. The journal has begun anew only if it could have
+// Destination, the copy equals the table. The journal has started over only if it could have
 // missed changes, and never in MariaDB, where comparisons find them. RESOURCESYNC_ROUNDS is
 // the number of rounds.
 func TestTableInterfered(t *testing.T) {
@@ -406,7 +406,7 @@ func TestTableInterfered(t *testing.T) {
 			case itself && i.mysql():
 				i.ping()
 			case itself: // the program notices by itself
-				i.s.until("the journal begins anew", func() bool {
+				i.s.until("the journal starts over", func() bool {
 					return i.s.document(i.s.site+"resourcesync/changelist.xml", "changelist").Metadata.From > from
 				})
 			default:

@@ -82,7 +82,7 @@ func TestTableOtherCondition(t *testing.T) {
 	})
 }
 
-// TestTableRestart: the journal begins anew only when triggers are missing or an operator
+// TestTableRestart: the journal starts over only when triggers are missing or an operator
 // requests it. The program does not fall back to comparisons.
 func TestTableRestart(t *testing.T) {
 	t.Parallel()
@@ -106,8 +106,8 @@ func TestTableRestart(t *testing.T) {
 		if second <= first {
 			t.Errorf("without triggers: from %s to %s", first, second)
 		}
-		e.checkNotes(t, "the journal began anew at ", "because a trigger is missing")
-		if status, stdout, stderr := runTriggersCommand(t, "--db", e.flag, "--table", "posts", "--restart"); status != 0 || !strings.Contains(stdout, "begins anew") {
+		e.checkNotes(t, "the journal started over at ", "because a trigger is missing")
+		if status, stdout, stderr := runTriggersCommand(t, "--db", e.flag, "--table", "posts", "--restart"); status != 0 || !strings.Contains(stdout, "starts over") {
 			t.Fatal(stdout, stderr)
 		}
 		if third := from(); third <= second {

@@ -18,7 +18,7 @@ type Cover struct {
 	Made      string    // the number of the statements that made the triggers; "" if they were dropped by ours
 	Covers    string    // what the triggers cover, in the words of sqltable
 	Proof     string    // triggers and database when the journal was complete; "" if it never was
-	Restarted time.Time // when the journal began anew; zero if never
+	Restarted time.Time // when the journal started over; zero if never
 	Reason    string    // why
 	Last      time.Time // the newest change, or when the journal moved without one
 }
@@ -51,7 +51,7 @@ func Prove(ctx context.Context, c rowdb.Conn, set int64, proof string) error {
 	return err
 }
 
-// Restart begins a journal anew: it is complete from the returned time on, which is later
+// Restart starts a journal over: it is complete from the returned time on, which is later
 // than each change and each time that a reader may have seen, the last of which is seen. It
 // must be called in a [rowdb.DB.Update]. Changes that are pending come after that time.
 func Restart(ctx context.Context, c rowdb.Conn, set int64, now, seen time.Time, reason string) (since time.Time, err error) {

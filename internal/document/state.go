@@ -21,7 +21,7 @@ import (
 // from the state. Framework Notifications compare states without rendering documents.
 type State struct {
 	// Version differs between any two states of the data that the document shows. If
-	// it is empty, the state is unknown, and each request renders the document anew.
+	// it is empty, the state is unknown, and each request renders the document again.
 	Version string
 
 	// Modified is the time of the newest change that the document shows: its

@@ -182,7 +182,7 @@ func (c *changes) skip(ctx context.Context, since time.Time) (full bool, err err
 	if since.After(c.gap) {
 		c.gap = since
 		c.log.LogAttrs(ctx, slog.LevelWarn,
-			"the journal begins after the newest notification, because it has begun anew or retention has dropped changes: Destinations see the gap and start again from the Resource List",
+			"the journal begins after the newest notification, because it has started over or retention has dropped changes: Destinations see the gap and start again from the Resource List",
 			slog.Time("from", b.seen), slog.Time("until", since))
 	}
 	b.begin(since.UTC())

@@ -131,7 +131,7 @@ func (p *Publisher) endRemoved(ctx context.Context) ([]*sender, error) {
 
 // end appends the last notifications of a topic, unless they already exist. It returns the
 // number of the last one, or 0 if there is none. The state after it has no documents,
-// so a set that returns is announced anew.
+// so a set that returns is announced again.
 func (p *Publisher) end(ctx context.Context, uri string) (last int64, err error) {
 	state, newest, err := p.newest(ctx, uri)
 	if err != nil || newest == nil || !newest.From.IsZero() {

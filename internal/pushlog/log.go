@@ -54,7 +54,7 @@ type Log interface {
 	//
 	// used has the topics that are in use, each with its hubs. Clear removes a
 	// topic, with its notifications and cursors, if it has not been in use since
-	// before and has no subscriptions. Such a topic can begin anew. Clear removes
+	// before and has no subscriptions. Such a topic can start over. Clear removes
 	// the cursor of a hub if it has not been in use since idle. A topic or cursor
 	// is in use when it is created and when Clear finds it in used. The time of
 	// that is recorded to the hour.

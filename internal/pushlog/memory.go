@@ -13,8 +13,8 @@ import (
 )
 
 // Memory is a [Log] of one process. Its content is lost when the process ends: hubs
-// and Destinations miss the notifications that they have not taken, channels begin
-// anew, and subscriptions end without notice.
+// and Destinations miss the notifications that they have not taken, channels start
+// over, and subscriptions end without notice.
 type Memory struct {
 	leading sync.Mutex
 	news    background.Bell

@@ -164,7 +164,7 @@ func TestFailover(t *testing.T) {
 		}
 		await(t, "the new history", func() bool { return len(history()) > 0 && history()[len(history())-1] == '2' })
 		if one.since() != since || two.since() != since {
-			t.Errorf("the journal begins anew at %v, %v", one.since(), two.since())
+			t.Errorf("the journal starts over at %v, %v", one.since(), two.since())
 		}
 		after := two.changes()
 		for key, at := range before {
@@ -234,7 +234,7 @@ func TestFailover(t *testing.T) {
 		began := time.Now()
 		three := join(t, nil, a, b) // it knows nothing
 		await(t, "a new beginning", func() bool { return three.since().After(lost["lost"]) })
-		t.Logf("begun anew after %v", time.Since(began))
+		t.Logf("started over after %v", time.Since(began))
 		two.put("after")
 		if at := three.changes()["after"]; !at.After(lost["lost"]) {
 			t.Errorf("a change has the time %v, and the lost one had %v", at, lost["lost"])

@@ -97,7 +97,7 @@ func appliesEnd(t *trial) {
 	}
 }
 
-// A subscription that has expired but not been removed begins anew.
+// A subscription that has expired but not been removed starts over.
 func appliesExpired(t *trial) {
 	old := t.subscribe(ask(changes, "a"), time.Now().Add(-time.Second))
 	newest := t.publish(changes)

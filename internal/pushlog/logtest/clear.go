@@ -124,7 +124,7 @@ func clearsHubs(t tb, one, other pushlog.Log) {
 }
 
 // Clear removes topics that have not been in use since before, with their notifications
-// and cursors. A topic that returns begins anew.
+// and cursors. A topic that returns starts over.
 func clearsTopics(t tb, one, other pushlog.Log) {
 	for _, name := range []string{changes, framework} {
 		cursor(t, one, name, hubA)

@@ -232,7 +232,7 @@ func notesOfJournal(j *sqltable.Journalled) func() []string {
 		defer cancel()
 		if p, err := j.Proof(ctx); err == nil && !p.Restarted.IsZero() { // health has the error
 			because, _, _ := strings.Cut(p.Reason, ":")
-			all = append(all, "the journal began anew at "+timetext.Of(p.Restarted)+", because "+because)
+			all = append(all, "the journal started over at "+timetext.Of(p.Restarted)+", because "+because)
 		}
 		return append(all, omittedNotes(j.Omitted())...)
 	}

@@ -165,7 +165,7 @@ func (s *Set) figures(p *webpage.Page) []figures {
 			"Created", c.Created, "Updated", c.Updated, "Deleted", c.Deleted, "Unchanged", c.Unchanged, "Skipped", c.Skipped, "Unreadable", c.Unreadable)})
 	}
 	if j := s.Journal; j != nil {
-		began := p.Age("Began anew", j.Restarted)
+		began := p.Age("Started over", j.Restarted)
 		for i := range began {
 			began[i].Note += ", because " + j.Reason
 		}

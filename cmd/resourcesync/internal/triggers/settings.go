@@ -24,7 +24,7 @@ func (c *Config) Declare(catalog *settings.Catalog) {
 		settings.Setting{Name: "drop", Value: settings.Bool(&c.drop),
 			Text: "Remove the triggers that --apply has created for this table and set."},
 		settings.Setting{Name: "restart", Value: settings.Bool(&c.restart),
-			Text: `Begin the journal anew, because changes are missing from it, or because the database was restored
+			Text: `Start the journal over, because changes are missing from it, or because the database was restored
 				from a backup. Every Destination then compares its whole copy. PostgreSQL and SQLite only.`},
 	)
 	catalog.Change(settings.Setting{Name: "db",

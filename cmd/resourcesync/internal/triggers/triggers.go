@@ -88,9 +88,9 @@ func (c *Config) install(ctx context.Context, db *tabledb.DB, tr *sqltable.Trigg
 			return err
 		}
 		if !slices.Contains(sets, c.Set) {
-			anew, err := tr.Install(ctx, store, c.Table, c.Set)
-			if anew != "" {
-				fmt.Fprintf(stdout, "The journal begins anew, because %s. Every Destination compares its copy.\n", anew)
+			reason, err := tr.Install(ctx, store, c.Table, c.Set)
+			if reason != "" {
+				fmt.Fprintf(stdout, "The journal starts over, because %s. Every Destination compares its copy.\n", reason)
 			}
 			return err
 		}
@@ -123,7 +123,7 @@ func (c *Config) restartJournal(ctx context.Context, db *tabledb.DB, stdout, std
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "The journal for set %q begins anew. Every Destination compares its copy.\n", c.Set)
+	_, err = fmt.Fprintf(stdout, "The journal for set %q starts over. Every Destination compares its copy.\n", c.Set)
 	return err
 }
 
