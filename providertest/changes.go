@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -107,11 +108,18 @@ func (s *subject) journal(ctx context.Context) func() []resourcesync.Change {
 	return func() []resourcesync.Change {
 		all := s.listChanges(ctx)
 		added := filter(all, func(c resourcesync.Change) bool {
-			return !slices.ContainsFunc(seen, func(o resourcesync.Change) bool { return same(o, c) })
+			return !slices.ContainsFunc(at(seen, c.Datetime), func(o resourcesync.Change) bool { return same(o, c) })
 		})
 		seen = all
 		return added
 	}
+}
+
+// at returns the changes at t; all are sorted by time.
+func at(all []resourcesync.Change, t time.Time) []resourcesync.Change {
+	from := sort.Search(len(all), func(i int) bool { return !all[i].Datetime.Before(t) })
+	n := sort.Search(len(all)-from, func(i int) bool { return all[from+i].Datetime.After(t) })
+	return all[from : from+n]
 }
 
 func changesReplay(ctx context.Context, s *subject) {
