@@ -87,6 +87,10 @@ type Options struct {
 // resources. Nothing else must change it during the test. With Put and Delete, Test changes
 // the set and restores it.
 func Test(ctx context.Context, p resourcesync.Provider, opts *Options) error {
+	return test(ctx, p, opts, rules())
+}
+
+func test(ctx context.Context, p resourcesync.Provider, opts *Options, rules []rule) error {
 	s := newSubject(p, opts)
 	var before []resourcesync.Resource
 	if err := try(func() { before = s.list(ctx) }); err != nil {
@@ -94,7 +98,7 @@ func Test(ctx context.Context, p resourcesync.Provider, opts *Options) error {
 	}
 	s.empty = len(before) == 0
 	var broken []error
-	for _, r := range rules() {
+	for _, r := range rules {
 		if s.lacks(r.needs) != "" {
 			continue
 		}
