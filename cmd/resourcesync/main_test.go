@@ -143,7 +143,7 @@ func TestRefusals(t *testing.T) {
 		"version of a flag":   {[]string{"version", "--verbose"}, `"resourcesync version --help"`},
 		"manual of what":      {[]string{"man", "serve"}, `unexpected argument "serve"`},
 		"no shell":            {[]string{"completion"}, "bash, fish, zsh"},
-		"two shells":          {[]string{"completion", "bash", "zsh"}, "name one shell"},
+		"two shells":          {[]string{"completion", "bash", "zsh"}, "name one of the shells"},
 		"another shell":       {[]string{"completion", "dash"}, "did you mean bash?"},
 		"no folder":           {[]string{"serve"}, "no folder given"},
 		"two folders":         {[]string{"serve", here, "--sitemap", "more"}, `unexpected argument "more"`},

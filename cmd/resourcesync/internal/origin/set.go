@@ -44,7 +44,7 @@ func (s *Common) Declare(c *settings.Catalog) {
 			Text: `How long deletions are held. They are published if no resource has come back in that time, and few
 			more have disappeared. 0 holds them until they are confirmed.`},
 		settings.Setting{Name: "moved", Value: settings.Bool(&s.Moved), Group: settings.State,
-			Text: `Accept the state although it belongs to another origin of a set. Give it once, after a folder
+			Text: `Accept the state although the origin of a set has changed. Give it once, after a folder
 			or website has moved. Without it, the state of another origin is refused, because all of its
 			resources would be published as deleted. A state in PostgreSQL records no folders, because each
 			server may have them elsewhere.`},
