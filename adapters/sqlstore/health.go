@@ -21,6 +21,8 @@ var errNotRun = errors.New("recorded changes are not published, because no proce
 // [Store.Run]. It does nothing while this process runs the store, because Run reports
 // its own failures.
 type idleCheck struct {
+	timeout time.Duration
+
 	mu      sync.Mutex
 	running int         // calls of Run that have not returned
 	closed  bool        // no timer may be set
@@ -53,7 +55,7 @@ func (s *Store) expectRun() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.running == 0 && i.timer == nil && !i.closed {
-		i.timer = time.AfterFunc(idleTimeout, s.checkLater)
+		i.timer = time.AfterFunc(i.timeout, s.checkLater)
 	}
 }
 
@@ -67,11 +69,11 @@ func (s *Store) checkLater() {
 	defer i.mu.Unlock()
 	i.timer = nil
 	if i.running == 0 && !i.closed && i.oldest != 0 && err == nil {
-		i.timer = time.AfterFunc(idleTimeout, s.checkLater)
+		i.timer = time.AfterFunc(i.timeout, s.checkLater)
 	}
 }
 
-// checkIdle returns errNotRun if the same change has been pending for idleTimeout and
+// checkIdle returns errNotRun if the same change has been pending for the timeout and
 // no process is the sequencer. It logs that once.
 func (s *Store) checkIdle(ctx context.Context) error {
 	i := &s.idle
@@ -93,7 +95,7 @@ func (s *Store) checkIdle(ctx context.Context) error {
 	waited := now.Sub(i.since)
 	i.mu.Unlock()
 	const work = "running"
-	if oldest != 0 && waited >= idleTimeout {
+	if oldest != 0 && waited >= i.timeout {
 		free, err := s.db.TryLock(ctx, sequencerLock, func(context.Context) error { return nil })
 		if err != nil {
 			return err

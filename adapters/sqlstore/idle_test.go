@@ -47,6 +47,7 @@ func TestD12_StoreIsNotRun(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		log := new(lines)
 		store := db.open(t, &Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
+		store.idle.timeout = time.Second
 		set := store.mustSet(t, "papers", nil)
 		recordAlone(t, db, set, "a")
 		if err := store.Health(t.Context()); err != nil {
@@ -63,7 +64,7 @@ func TestD12_StoreIsNotRun(t *testing.T) {
 		until(t, "another process has taken it up", func() bool { return store.Health(t.Context()) == nil })
 		recordAlone(t, db, set, "b")
 		until(t, "it is in the set", func() bool { _, found, _ := set.Get(t.Context(), "b"); return found })
-		time.Sleep(idleTimeout + time.Second) // what must not happen has had its time
+		time.Sleep(2 * store.idle.timeout) // what must not happen has had its time
 		if log.count("no process runs the store") != 1 || log.count("has recovered") != 1 || store.Health(t.Context()) != nil {
 			t.Errorf("%v, logged %s", store.Health(t.Context()), &log.all)
 		}

@@ -7,12 +7,15 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // TestKilled kills a server that writes, sequences and serves again and again, at
 // random moments, while a Destination follows its Change Lists. In the end, its copy
 // equals the table. RESOURCESYNC_KILLS is the number of kills.
 func TestKilled(t *testing.T) {
+	needs.Time(t)
 	n := setting("RESOURCESYNC_KILLS", 3)
 	eachEngine(t, func(t *testing.T, db database) {
 		source := new(front)

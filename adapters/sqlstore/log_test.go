@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
@@ -58,6 +59,7 @@ func elapse(t *testing.T, s *Store, name string, d time.Duration) {
 
 // More subscriptions than are read at once: each is returned once.
 func TestManySubscriptions(t *testing.T) {
+	needs.Time(t)
 	eachEngine(t, func(t *testing.T, db database) {
 		store := db.open(t, nil)
 		l := store.mustLog(t, "many")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/internal/codec"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
@@ -287,6 +288,7 @@ func TestRetain(t *testing.T) {
 // TestWindowOfAnotherLength: closed windows stay complete and unchanged when a store is
 // opened with another Window.
 func TestWindowOfAnotherLength(t *testing.T) {
+	needs.Time(t)
 	const retain = 10 * 24 * time.Hour
 	eachEngine(t, func(t *testing.T, db database) {
 		clock := newClock()

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
@@ -34,6 +35,7 @@ func (c *counting) Resources(ctx context.Context, r resourcesync.Range) iter.Seq
 // TestParts: a list that is rendered in parts, after any changes, is the list that another
 // process renders as a whole, byte for byte, with the same header.
 func TestParts(t *testing.T) {
+	needs.Time(t)
 	eachEngine(t, func(t *testing.T, db database) {
 		const n = 4000
 		set := db.open(t, nil).mustSet(t, "articles", nil)
@@ -48,7 +50,7 @@ func TestParts(t *testing.T) {
 		}
 		rnd := rand.New(rand.NewPCG(1, 2))
 		counted.read.Store(0)
-		const rounds = 15
+		rounds := needs.Size(5, 15)
 		for round := range rounds {
 			r := article(rnd.IntN(n))
 			var err error
@@ -118,6 +120,7 @@ func listOf(t *testing.T, p resourcesync.Provider, cache int64) func(path, encod
 // TestPartsOfOneState: if resources in several parts of a list change together while it is
 // rendered, the list shows all of the changes or none.
 func TestPartsOfOneState(t *testing.T) {
+	needs.Time(t)
 	eachEngine(t, func(t *testing.T, db database) {
 		set := db.open(t, nil).mustSet(t, "articles", nil)
 		if _, err := set.Scan(t.Context(), articles(4000)); err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/providertest"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
@@ -57,6 +58,7 @@ func listing(resources ...resourcesync.Resource) iter.Seq2[resourcesync.Resource
 
 // TestProviderByRecord tests a set that only the host's transactions change.
 func TestProviderByRecord(t *testing.T) {
+	needs.Time(t)
 	eachEngine(t, func(t *testing.T, db database) {
 		store := db.open(t, nil)
 		run(t, store)
@@ -94,16 +96,28 @@ func TestProviderByRecord(t *testing.T) {
 	})
 }
 
+// sparesRule skips most rules in everyday runs. TestProvider checks all of them.
+func sparesRule(t *testing.T, n int) {
+	t.Helper()
+	if n%needs.Size(3, 1) != 0 {
+		t.Skip("only thorough runs check it")
+	}
+}
+
 // hidden hides the upgrades of a Provider, as a wrapper does.
 type hidden struct{ resourcesync.Provider }
 
 // TestProviderPutTogether tests a Provider whose upgrades a wrapper has hidden and
 // rshttp.Set has restored.
 func TestProviderPutTogether(t *testing.T) {
+	needs.Time(t)
 	eachEngine(t, func(t *testing.T, db database) {
+		rules := 0
 		store := db.open(t, nil)
 		run(t, store)
 		providertest.Run(t, func(t *testing.T, resources []resourcesync.Resource) (resourcesync.Provider, *providertest.Options) {
+			rules++
+			sparesRule(t, rules)
 			set := store.mustSet(t, t.Name(), nil)
 			if err := set.Put(t.Context(), resources...); err != nil {
 				t.Fatal(err)
@@ -119,11 +133,15 @@ func TestProviderPutTogether(t *testing.T) {
 // TestProviderBesideJournal tests a Provider with only its one method, and a Journal in
 // which its host records.
 func TestProviderBesideJournal(t *testing.T) {
+	needs.Time(t)
 	eachEngine(t, func(t *testing.T, db database) {
+		rules := 0
 		store := db.open(t, nil)
 		run(t, store)
 		host := newWriter(t, db)
 		providertest.Run(t, func(t *testing.T, resources []resourcesync.Resource) (resourcesync.Provider, *providertest.Options) {
+			rules++
+			sparesRule(t, rules)
 			papers := store.mustSet(t, t.Name(), nil)
 			journal, err := store.Journal(t.Context(), "journal of "+t.Name())
 			if err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
 	"github.com/resourcesync-go/resourcesync/internal/subscriber"
@@ -118,6 +119,7 @@ func (m *moody) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // In the end every Destination has received every change, in order and without
 // a gap.
 func TestPushedUnderFire(t *testing.T) {
+	needs.Time(t)
 	kills := setting("RESOURCESYNC_KILLS", 3)
 	eachEngine(t, func(t *testing.T, db database) {
 		front := &moody{}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
@@ -289,7 +290,7 @@ func TestScanRangesMeanwhile(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		set := db.open(t, nil).mustSet(t, "", &scan.SetOptions{MaxDelete: 1})
 		site := &tree{files: map[string]int{}}
-		ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)
+		ctx, stop := context.WithTimeout(t.Context(), time.Duration(needs.Size(500, 2000))*time.Millisecond)
 		defer stop()
 		var wg sync.WaitGroup
 		wg.Go(func() {

@@ -126,7 +126,7 @@ type Store struct {
 
 // openStore returns the store in db, as [seam.OpenStore] says.
 func openStore(ctx context.Context, db rowdb.DB, files fs.FS, opts *Options) (*Store, error) {
-	s := &Store{db: db, maxSeen: maxSeen, watched: map[int64]*watched{}}
+	s := &Store{db: db, maxSeen: maxSeen, idle: idleCheck{timeout: idleTimeout}, watched: map[int64]*watched{}}
 	err := s.configure(opts)
 	if err == nil {
 		err = rowdb.Migrate(ctx, db, files, migrationSteps)
