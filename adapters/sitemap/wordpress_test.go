@@ -126,7 +126,7 @@ func TestWordPress(t *testing.T) {
 			if got := w.checked(t); !slices.Equal(got, []string{"/b"}) {
 				t.Errorf("/b was modified, and %q were checked", got)
 			}
-			if n := w.lines("is asked for recently modified posts"); n != 1 {
+			if n := w.lines("is queried for recently modified posts"); n != 1 {
 				t.Errorf("%d lines say so:\n%s", n, w.log)
 			}
 			if n := w.lines("level=WARN"); n != 0 {
@@ -194,7 +194,7 @@ func TestWordPressFails(t *testing.T) {
 		"posts cut off":         {"posts", page(`[{"link":`), "JSON of WordPress"},
 		"posts of numbers":      {"posts", page(`[1]`), "JSON of WordPress"},
 		"posts without fields":  {"posts", page(`[{"id":1},{"link":false,"modified_gmt":null}]`), "neither link nor modified_gmt"},
-		"posts without end":     {"posts", endless, "more posts than were asked for"},
+		"posts without end":     {"posts", endless, "more posts than requested"},
 		"posts too large":       {"posts", page(`[{"x":"` + strings.Repeat("x", 9<<20) + `"}]`), "too large"},
 		"posts in disorder":     {"posts", page(`[{"link":"https://example.org/a","modified_gmt":"2199-01-01T00:00:00"},{"link":"https://example.org/b","modified_gmt":"2199-01-02T00:00:00"}]`), "order posts"},
 		"some without fields":   {"posts", page(`[{"id":1},{"link":"https://example.org/a","modified_gmt":"2020-01-01T00:00:00"}]`), ""},

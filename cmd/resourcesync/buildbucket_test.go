@@ -104,7 +104,7 @@ func TestBuildInNoBucket(t *testing.T) {
 	}{
 		"missing":        {missing, nil, 1, "NoSuchBucket"},
 		"unknown store":  {"ftp://papers", nil, 2, "the scheme ftp is not known"},
-		"password":       {"s3://user:secret@papers", nil, 2, "credentials are in the environment"},
+		"password":       {"s3://user:secret@papers", nil, 2, "set credentials in the environment"},
 		"gzip in Google": {"gs://papers", []string{"--gzip"}, 2, "--gzip: is not for gs://"},
 	} {
 		b := newBuilt(t, test.out, "https://files.example.org/", test.flags...)

@@ -62,7 +62,7 @@ func TestBuildWithoutConditions(t *testing.T) {
 	b := public(t, s3test.Moto.Unconditional(t))
 	built := newBuilt(t, inBucket(t, b.URL), "https://files.example.org/")
 	_, status, stderr := built.try()
-	if status != 0 || strings.Count(stderr, "so the lock is in the state: it keeps processes apart that use this state") != 1 {
+	if status != 0 || strings.Count(stderr, "so the lock is in the state, and separates only processes that use this state") != 1 {
 		t.Errorf("status %d: %s", status, stderr)
 	}
 }

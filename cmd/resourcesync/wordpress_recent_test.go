@@ -67,7 +67,7 @@ func TestWordPressRecent(t *testing.T) {
 	if got := none.changes(); slices.Contains(got, "updated "+listed) {
 		t.Errorf("with --recent none, the changes are %q", got)
 	}
-	const line = "REST interface of WordPress is asked"
+	const line = "REST interface of WordPress is queried"
 	if !strings.Contains(asks.stderr.String(), line) || strings.Contains(none.stderr.String(), line) {
 		t.Errorf("log:\n%s\nwith --recent none:\n%s", asks.stderr, none.stderr)
 	}

@@ -135,7 +135,7 @@ func TestRebuild(t *testing.T) {
 				src.take()
 				o.Rebuild = true
 				r := src.sync(t, b, o)
-				if r.Adopted != 4 || r.Created != 1 || r.Failed != 1 || len(r.Failures) != 1 || !strings.Contains(r.Failures[0].Error, "edited has another content") {
+				if r.Adopted != 4 || r.Created != 1 || r.Failed != 1 || len(r.Failures) != 1 || !strings.Contains(r.Failures[0].Error, "edited has different content") {
 					t.Errorf("%+v", r)
 				}
 				if got, want := src.take(), map[string]int{"unhashed-": 1, "lost": 1}; !maps.Equal(got, want) {
