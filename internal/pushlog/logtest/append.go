@@ -38,13 +38,13 @@ func begins(t tb, one, other pushlog.Log) {
 	begin(one, changes, first, first)
 	begin(other, changes, pushlog.State{Until: start.Add(time.Hour)}, first)
 	if s := state(t, one, framework); !s.Equal(pushlog.State{}) {
-		t.Errorf("when one topic has begun, the state of another is %+v", s)
+		t.Errorf("after Begin of one topic, the state of another is %+v", s)
 	}
 	// A topic with a zero state has not begun.
 	begin(one, framework, pushlog.State{}, pushlog.State{})
 	begin(one, framework, first, first)
 	if got := numbers(t, one, changes); len(got) != 0 {
-		t.Errorf("after Begin there are notifications %d", got)
+		t.Errorf("Begin has added the notifications %d", got)
 	}
 	// A time before 1970 is valid.
 	early := pushlog.State{Until: time.Date(1950, 1, 1, 0, 0, 0, 1, time.UTC)}
@@ -96,7 +96,7 @@ func appends(t tb, one, other pushlog.Log) {
 		before = next
 	}
 	if got := numbers(t, other, changes); !slices.Equal(got, []int64{1, 2, 3}) {
-		t.Errorf("three notifications have the numbers %d", got)
+		t.Errorf("the numbers of three notifications are %d", got)
 	}
 	if got := numbers(t, one, framework); len(got) != 0 {
 		t.Errorf("another topic has notifications %d", got)
@@ -123,14 +123,14 @@ func appendsExactly(t tb, one, other pushlog.Log) {
 	for _, o := range []pushlog.Log{one, other} {
 		got := must[[]pushlog.Notification](t)(o.Read(t.Context(), changes, 0, 10, 1<<30))
 		if len(got) != len(kept) {
-			t.Fatalf("%d notifications have become %d", len(kept), len(got))
+			t.Fatalf("%d notifications were appended, %d were read", len(kept), len(got))
 		}
 		for i, want := range kept {
 			g := got[i]
 			if !g.From.Equal(want.From) || !g.Until.Equal(want.Until) || !bytes.Equal(g.Body, want.Body) ||
 				g.Topic != want.Topic || g.Number != want.Number || g.CapabilityList != want.CapabilityList {
 				g.Body, want.Body = g.Body[:min(len(g.Body), 30)], want.Body[:min(len(want.Body), 30)]
-				t.Errorf("notification %+v has become %+v", want, g)
+				t.Errorf("notification %+v was read as %+v", want, g)
 			}
 		}
 	}
@@ -164,15 +164,15 @@ func appendsMoved(t tb, one, other pushlog.Log) {
 		t.Errorf("Append after %+v to a topic that has not been begun returned %v", unbegun, err)
 	}
 	if s := state(t, one, changes); !s.Equal(holds) {
-		t.Errorf("what was refused has moved the state to %+v", s)
+		t.Errorf("a refused Append has changed the state to %+v", s)
 	}
 	if got := numbers(t, one, changes); !slices.Equal(got, []int64{1}) {
-		t.Errorf("there are notifications %d, of which only 1 was taken", got)
+		t.Errorf("the log has the notifications %d, want only 1", got)
 	}
 	// The same time in another time zone is equal.
 	holds.Until = holds.Until.In(time.FixedZone("", 3600))
 	if err := one.Append(t.Context(), pushlog.Notification{Topic: changes, Body: []byte("2")}, holds, after(holds)); err != nil {
-		t.Errorf("Append after the state there is, in another time zone: %v", err)
+		t.Errorf("Append after the current state, in another time zone: %v", err)
 	}
 }
 
@@ -234,7 +234,7 @@ func appendsRace(t tb, one, other pushlog.Log) {
 				}
 				for _, n := range found {
 					if n.Number != last.Number+1 || !n.From.Equal(last.Until) {
-						t.Errorf("after number %d until %v comes number %d from %v", last.Number, last.Until, n.Number, n.From)
+						t.Errorf("number %d, until %v, is followed by number %d, from %v", last.Number, last.Until, n.Number, n.From)
 					}
 					last = n
 				}

@@ -17,17 +17,17 @@ func appliesNew(t *trial) {
 		started := time.Now()
 		got := t.subscribe(r, expires)
 		if !sameTime(got.Expires, expires) {
-			t.Errorf("a subscription that expires at %v expires at %v", expires, got.Expires)
+			t.Errorf("a subscription expires at %v, want %v", got.Expires, expires)
 		}
 		if got.Made.Before(started.Add(-time.Minute)) || got.Made.After(time.Now().Add(time.Minute)) {
-			t.Errorf("a subscription made at %v was made at %v", started, got.Made)
+			t.Errorf("a subscription made at %v has the time %v", started, got.Made)
 		}
 		if got.ID == 0 || got.Topic != r.Topic || got.Callback != r.Callback || got.Host != r.Host ||
 			!bytes.Equal(got.Secret, r.Secret) || (got.Secret == nil) != (r.Secret == nil) {
-			t.Errorf("request %+v has become subscription %+v", r, got)
+			t.Errorf("request %+v led to subscription %+v", r, got)
 		}
 		if got.Progress != (pushlog.Progress{ID: got.ID, Cursor: pushlog.Cursor{Taken: taken}}) {
-			t.Errorf("a new subscription, when %d is the newest message, has %+v", taken, got.Progress)
+			t.Errorf("newest message %d: a new subscription has the progress %+v", taken, got.Progress)
 		}
 	}
 	r := ask(changes, "example.org/cb?a=%20&b=\xff")
@@ -37,10 +37,10 @@ func appliesNew(t *trial) {
 	check(ask(changes, "second"), newest)
 	check(ask(framework, "second"), 0)
 	if n := len(t.all()); n != 3 {
-		t.Errorf("three subscriptions were made and there are %d", n)
+		t.Errorf("three subscriptions were made, got %d", n)
 	}
 	if got := t.claimRequests(t.other, bob, 10); len(got) != 0 {
-		t.Errorf("what was applied can be claimed: %+v", got)
+		t.Errorf("a request can be claimed after Apply: %+v", got)
 	}
 }
 
@@ -61,20 +61,20 @@ func appliesRenewal(t *trial) {
 	expires := time.Now().Add(2 * time.Hour)
 	got := t.subscribe(r, expires)
 	if got.ID != old.ID || !sameTime(got.Made, old.Made) {
-		t.Errorf("a renewed subscription is another: %+v instead of %+v", got, old)
+		t.Errorf("a renewed subscription is %+v, want %+v", got, old)
 	}
 	if !sameTime(got.Expires, expires) || string(got.Secret) != "new" {
-		t.Errorf("a renewed subscription has not its new lease and secret: %+v", got)
+		t.Errorf("a renewed subscription lacks its new lease or secret: %+v", got)
 	}
 	if !sameProgress(got.Progress, p) {
-		t.Errorf("a subscription has come to %+v and is renewed with %+v", p, got.Progress)
+		t.Errorf("renewing a subscription has changed its progress from %+v to %+v", p, got.Progress)
 	}
 	t.claimOne(t.other, bob)
 	if got := t.subscribe(ask(changes, "a"), expires); got.Secret != nil {
-		t.Errorf("a subscription renewed without a secret has %q", got.Secret)
+		t.Errorf("a subscription renewed without a secret has the secret %q", got.Secret)
 	}
 	if n := len(t.all()); n != 1 {
-		t.Errorf("a renewed subscription is there %d times", n)
+		t.Errorf("a renewed subscription exists %d times", n)
 	}
 }
 
@@ -89,10 +89,10 @@ func appliesEnd(t *trial) {
 	for range 2 {
 		t.subscribe(end, time.Now().Add(time.Hour))
 		if _, found := t.find(changes, "https://a"); found {
-			t.Errorf("a subscription that has ended is there")
+			t.Errorf("a subscription that has ended still exists")
 		}
 		if n := len(t.all()); n != 2 {
-			t.Errorf("one of three subscriptions has ended and there are %d", n)
+			t.Errorf("one of three subscriptions has ended, %d are left", n)
 		}
 	}
 }
@@ -103,10 +103,10 @@ func appliesExpired(t *trial) {
 	newest := t.publish(changes)
 	got := t.subscribe(ask(changes, "a"), time.Now().Add(time.Hour))
 	if got.ID == old.ID || got.Progress.Taken != newest {
-		t.Errorf("a subscription after one that has expired is %+v, and that was %+v", got, old)
+		t.Errorf("a subscription that follows an expired one is %+v; the expired one was %+v", got, old)
 	}
 	if n := len(t.all()); n != 1 {
-		t.Errorf("there are %d subscriptions of one topic and callback", n)
+		t.Errorf("one topic and callback have %d subscriptions", n)
 	}
 }
 
@@ -116,14 +116,14 @@ func appliesStale(t *trial) {
 	r := t.claimRequest(ask(changes, "a"))
 	t.stale("Apply by another", t.one.Apply(t.Context(), bob, r, expires))
 	if n := len(t.all()); n != 0 {
-		t.Errorf("what was stale is a subscription")
+		t.Errorf("a stale Apply has made a subscription")
 	}
 	if err := t.other.Apply(t.Context(), ann, r, expires); err != nil {
 		t.Fatalf("Apply: %v", err)
 	}
 	t.stale("Apply of what has been applied", t.one.Apply(t.Context(), ann, r, expires.Add(time.Hour)))
 	if all := t.all(); len(all) != 1 || !sameTime(all[0].Expires, expires) {
-		t.Errorf("what was stale has changed the subscriptions to %+v", all)
+		t.Errorf("a stale Apply has changed the subscriptions to %+v", all)
 	}
 }
 
@@ -146,6 +146,6 @@ func appliesRace(t *trial) {
 	s, _ := t.find(changes, "https://a")
 	newest := numbers(t, t.one, changes)
 	if claimed := t.claim(t.one, ann, 10); (len(claimed) == 1) != (s.Progress.Taken < newest[len(newest)-1]) {
-		t.Errorf("of messages %d a subscription begins after %d, and %+v can be claimed", newest, s.Progress.Taken, claimed)
+		t.Errorf("with the messages %d, a subscription begins after %d, and %+v can be claimed", newest, s.Progress.Taken, claimed)
 	}
 }

@@ -24,11 +24,11 @@ func claims(t *trial) {
 	got := t.claimOne(t.other, ann)
 	want, _ := t.find(changes, "https://a")
 	if got.ID != a.ID || fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("%+v is there and was claimed as %+v", want, got)
+		t.Errorf("%+v was claimed as %+v", want, got)
 	}
 	t.none("is claimed")
 	if again := t.claim(t.one, ann, 10); len(again) != 0 {
-		t.Errorf("what an owner has claimed it claims again: %+v", again)
+		t.Errorf("an owner has claimed subscriptions twice: %+v", again)
 	}
 	got.Progress.Taken, got.Progress.Release = newest, true
 	t.save(t.one, ann, got.Progress)
@@ -96,7 +96,7 @@ func claimsAfterRetry(t *trial) {
 	t.save(t.one, ann, p)
 	t.elapse(time.Second + time.Millisecond)
 	if got := t.claimOne(t.other, bob); got.Topic != framework || got.Progress.Failures != 1 {
-		t.Errorf("after a Retry has come, %+v is claimed", got)
+		t.Errorf("after the time of a Retry, %+v is claimed", got)
 	}
 }
 
@@ -145,7 +145,7 @@ func (t *trial) claimInParallel(what string, n int, claim func(l pushlog.Log, ow
 				mu.Lock()
 				for _, id := range ids {
 					if owners[id] != "" {
-						t.Errorf("of the %s, %d was claimed by %s and by %s", what, id, owners[id], owner)
+						t.Errorf("%s: %d was claimed by %s and by %s", what, id, owners[id], owner)
 						failures = 3
 					}
 					owners[id] = owner
@@ -156,7 +156,7 @@ func (t *trial) claimInParallel(what string, n int, claim func(l pushlog.Log, ow
 	}
 	wg.Wait()
 	if len(owners) != n {
-		t.Errorf("of %d %s %d were claimed", n, what, len(owners))
+		t.Errorf("of %d %s, %d were claimed", n, what, len(owners))
 	}
 }
 
@@ -169,7 +169,7 @@ func claimsEnd(t *trial) {
 	t.elapse(pushlog.ClaimTime / 2)
 	got := t.claim(t.other, bob, 10)
 	if len(got) != 0 && watch() < pushlog.ClaimTime/2 {
-		t.Errorf("what another works on can be claimed")
+		t.Errorf("a subscription that another owner has claimed can be claimed")
 	}
 	if len(got) == 0 {
 		t.elapse(pushlog.ClaimTime/2 + time.Millisecond)
@@ -187,6 +187,6 @@ func claimsEnd(t *trial) {
 	p = got[0].Progress
 	p.Taken, p.Release = newest, true
 	if lost := t.save(t.other, bob, p); len(lost) != 0 {
-		t.Errorf("the new owner saves, and %d are lost", lost)
+		t.Errorf("Save by the new owner: %d are lost", lost)
 	}
 }

@@ -23,7 +23,7 @@ func clearsTaken(t tb, one, other pushlog.Log) {
 	check := func(name string, want ...int64) {
 		t.Helper()
 		if got := numbers(t, one, name); !slices.Equal(got, want) {
-			t.Errorf("after Clear there are %d instead of %d", got, want)
+			t.Errorf("after Clear, the log has %d instead of %d", got, want)
 		}
 	}
 	both := map[string][]string{changes: {hubA, hubB}, framework: {hubA}}
@@ -74,10 +74,10 @@ func clearsBefore(t tb, one, other pushlog.Log) {
 	add(t, one, changes, 3)
 	remove(t, other, map[string][]string{changes: {hubA}, framework: {hubA}}, between, long)
 	if got := numbers(t, one, changes); !slices.Equal(got, []int64{3, 4, 5}) {
-		t.Errorf("of five notifications, two of them old, there are %d", got)
+		t.Errorf("of five notifications, two of them old, the log has %d", got)
 	}
 	if got := numbers(t, one, framework); !slices.Equal(got, []int64{2}) {
-		t.Errorf("of two old notifications there are %d, and not only the newest", got)
+		t.Errorf("of two old notifications, the log has %d, want only the newest", got)
 	}
 	if got := cursor(t, one, changes, hubA); got != q {
 		t.Errorf("Clear has changed a queue to %+v", got)
@@ -99,7 +99,7 @@ func clearsHubs(t tb, one, other pushlog.Log) {
 			got = append(got, q.Topic, q.Hub)
 		}
 		if !slices.Equal(got, hubs) {
-			t.Errorf("after Clear there are the queues %q instead of %q", got, hubs)
+			t.Errorf("after Clear, the queues are %q instead of %q", got, hubs)
 		}
 	}
 	// The same hub may be in use for one topic and not for another.
@@ -111,12 +111,12 @@ func clearsHubs(t tb, one, other pushlog.Log) {
 	saveCursor(t, one, taken)
 	remove(t, other, used, long, long)
 	if got := numbers(t, one, changes); !slices.Equal(got, []int64{1, 2, 3}) {
-		t.Errorf("a queue that is not in use now has taken nothing of three notifications, and %d are there", got)
+		t.Errorf("an unused queue has taken none of three notifications, and the log has %d", got)
 	}
 	remove(t, other, used, long, time.Now().Add(time.Hour))
 	check(changes, hubA, framework, hubB)
 	if got := numbers(t, one, changes); !slices.Equal(got, []int64{3}) {
-		t.Errorf("the remaining owner has taken all three notifications, and %d are there", got)
+		t.Errorf("the remaining queue has taken all three notifications, and the log has %d", got)
 	}
 	if q := cursor(t, one, changes, hubB); q.Taken != 3 {
 		t.Errorf("a hub that comes back begins after %d of 3", q.Taken)
@@ -137,7 +137,7 @@ func clearsTopics(t tb, one, other pushlog.Log) {
 	used := map[string][]string{framework: {hubA}}
 	remove(t, other, used, long, long)
 	if got := numbers(t, one, changes); len(got) != 3 || state(t, one, changes).Number != 3 || !state(t, one, silent).Until.Equal(start) {
-		t.Errorf("a topic that was in use just now has %d, and the state %+v", got, state(t, one, changes))
+		t.Errorf("a topic that was just in use has the notifications %d, and the state %+v", got, state(t, one, changes))
 	}
 	remove(t, other, used, time.Now().Add(time.Hour), long)
 	for _, name := range []string{changes, silent} {
@@ -149,15 +149,15 @@ func clearsTopics(t tb, one, other pushlog.Log) {
 		t.Errorf("a topic that is not in use has the notifications %d", got)
 	}
 	if got := must[[]pushlog.HubCursor](t)(one.AllHubCursors(t.Context())); len(got) != 1 || got[0].Topic != framework {
-		t.Errorf("without its topic there are the queues %+v", got)
+		t.Errorf("a removed topic still has the queues %+v", got)
 	}
 	if got := numbers(t, one, framework); !slices.Equal(got, []int64{3}) || state(t, one, framework).Number != 3 {
-		t.Errorf("a topic that is in use has of three old notifications %d, and the state %+v", got, state(t, one, framework))
+		t.Errorf("a topic in use has %d of three old notifications, and the state %+v", got, state(t, one, framework))
 	}
 	q := cursor(t, one, changes, hubA)
 	add(t, one, changes, 1)
 	if got := numbers(t, one, changes); q.Taken != 0 || !slices.Equal(got, []int64{1}) {
-		t.Errorf("a topic that comes back has the notifications %d, of which %d are taken", got, q.Taken)
+		t.Errorf("a topic that comes back has the notifications %d, and its queue has taken %d", got, q.Taken)
 	}
 }
 
@@ -167,6 +167,6 @@ func clearsMany(t tb, one, other pushlog.Log) {
 	add(t, one, framework, 150)
 	remove(t, other, nil, long, long)
 	if got := append(numbers(t, one, changes), numbers(t, one, framework)...); !slices.Equal(got, []int64{250, 150}) {
-		t.Errorf("of 250 and 150 notifications that no cursor needs there are %d", got)
+		t.Errorf("of 250 and 150 notifications that no cursor needs, the log has %d", got)
 	}
 }

@@ -11,7 +11,7 @@ import (
 func (t *trial) left(topic string, want ...int64) {
 	t.Helper()
 	if got := numbers(t, t.other, topic); !slices.Equal(got, want) {
-		t.Errorf("after Clear the messages %d are left instead of %d", got, want)
+		t.Errorf("after Clear, the messages are %d instead of %d", got, want)
 	}
 }
 
@@ -41,7 +41,7 @@ func clearsTakenBySubscriptions(t *trial) {
 	}
 	t.save(t.one, ann, progress...)
 	if dropped := t.clear(long); len(dropped) != 0 {
-		t.Errorf("Clear has reported %+v as dropped, for which no subscriber waited", dropped)
+		t.Errorf("Clear has reported %+v as dropped, although no subscriber waited for them", dropped)
 	}
 	t.left(changes, all[2:]...)
 	t.left(framework, none[5]) // it has no subscriptions
@@ -98,7 +98,7 @@ func clearsDropped(t *trial) {
 	dropped := t.clear(time.Now().Add(-3 * time.Hour))
 	want := pushlog.Dropped{Topic: changes, Messages: old, Subscriptions: 3, Deliveries: old + (old - 20) + (old - 220)}
 	if len(dropped) != 1 || dropped[changes] != want {
-		t.Errorf("dropped are %+v instead of %+v", dropped, want)
+		t.Errorf("Clear has dropped %+v, want %+v", dropped, want)
 	}
 	t.left(changes, newest)
 	t.left(framework, only)

@@ -14,10 +14,10 @@ func expiresSubscriptions(t *trial) {
 	t.subscribe(ask(framework, "expired"), time.Now().Add(-time.Hour))
 	t.clear(time.Time{})
 	if all := t.all(); len(all) != 1 || all[0].Callback != "https://a" {
-		t.Errorf("one of three has not expired and there are %+v", all)
+		t.Errorf("one of three has not expired, and the log has %+v", all)
 	}
 	if err := t.one.Request(t.Context(), ask(changes, "b"), pushlog.Limits{Topic: 2}); err != nil {
-		t.Errorf("what has been cleared away counts for limits: %v", err)
+		t.Errorf("expired subscriptions count for limits: %v", err)
 	}
 }
 
@@ -46,6 +46,6 @@ func expiresRequests(t *trial) {
 	}
 	slices.Sort(got)
 	if want := []string{"https://new", "https://old"}; !slices.Equal(got, want) {
-		t.Errorf("after Clear there are requests of %q instead of %q", got, want)
+		t.Errorf("after Clear, the requests are of %q instead of %q", got, want)
 	}
 }

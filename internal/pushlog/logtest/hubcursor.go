@@ -15,7 +15,7 @@ func hubCursors(t tb, one, other pushlog.Log) {
 	want := func(o pushlog.Log, name, hub string, taken int64) {
 		t.Helper()
 		if got := cursor(t, o, name, hub); got != (pushlog.HubCursor{Topic: name, Hub: hub, Cursor: pushlog.Cursor{Taken: taken}}) {
-			t.Errorf("the queue is %+v, and %d should be taken of %s by %s", got, taken, name, hub)
+			t.Errorf("the queue is %+v; want %d taken of %s by %s", got, taken, name, hub)
 		}
 	}
 	want(one, changes, hubA, 0)
@@ -50,11 +50,11 @@ func savesHubCursor(t tb, one, other pushlog.Log) {
 		t.Helper()
 		got := cursor(t, other, want.Topic, want.Hub)
 		if !got.FailingSince.Equal(want.FailingSince) || !got.Retry.Equal(want.Retry) {
-			t.Errorf("a queue with the times %v and %v has %v and %v", want.FailingSince, want.Retry, got.FailingSince, got.Retry)
+			t.Errorf("a queue saved with the times %v and %v has %v and %v", want.FailingSince, want.Retry, got.FailingSince, got.Retry)
 		}
 		got.FailingSince, got.Retry = want.FailingSince, want.Retry
 		if got != want {
-			t.Errorf("the queue %+v was saved and is %+v", want, got)
+			t.Errorf("the queue %+v was saved, and read as %+v", want, got)
 		}
 	}
 	saveCursor(t, one, q)

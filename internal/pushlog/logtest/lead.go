@@ -16,11 +16,11 @@ func leads(t tb, one, other pushlog.Log) {
 		led, err := o.Lead(t.Context(), func(ctx context.Context) error {
 			ran = true
 			if err := ctx.Err(); err != nil {
-				t.Errorf("the context of one who leads: %v", err)
+				t.Errorf("the context of a leader: %v", err)
 			}
 			for _, o := range []pushlog.Log{one, other} {
 				led, err := o.Lead(ctx, func(context.Context) error {
-					t.Errorf("two lead at the same time")
+					t.Errorf("there are two leaders at the same time")
 					return nil
 				})
 				if led || err != nil {

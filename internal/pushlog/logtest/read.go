@@ -49,7 +49,7 @@ func reads(t *trial) {
 			}
 		}
 		if !slices.Equal(got, tt.want) {
-			t.Errorf("Read after %d, at most %d or %d bytes, are %d instead of %d", tt.after, tt.max, tt.maxBytes, got, tt.want)
+			t.Errorf("Read after %d, at most %d or %d bytes, returned %d instead of %d", tt.after, tt.max, tt.maxBytes, got, tt.want)
 		}
 	}
 	if found, err := t.other.Read(t.Context(), "https://example.org/none/", 0, 10, 1000); err != nil || len(found) > 0 {

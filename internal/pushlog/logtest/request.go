@@ -26,7 +26,7 @@ func requests(t *trial) {
 		clear(r.Secret) // the caller may use it again
 		claimed := t.claimRequests(t.one, ann, 10)
 		if len(claimed) != 1 {
-			t.Fatalf("one request was made and %d can be claimed", len(claimed))
+			t.Fatalf("one request was made, and %d can be claimed", len(claimed))
 		}
 		got := claimed[0]
 		if got.ID == 0 || seen[got.ID] {
@@ -36,7 +36,7 @@ func requests(t *trial) {
 		same := bytes.Equal(got.Secret, want.Secret) && (got.Secret == nil) == (want.Secret == nil) && sameTime(got.Made, want.Made)
 		got.ID, got.Secret, want.Secret, got.Made = 0, nil, nil, want.Made
 		if !same || fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("request %d %+v has become %+v", i, want, got)
+			t.Errorf("request %d %+v was claimed as %+v", i, want, got)
 		}
 	}
 }
@@ -48,7 +48,7 @@ func requestsReplaced(t *trial) {
 	second.Secret = []byte("second")
 	claimed := t.claimRequest(second)
 	if string(claimed.Secret) != "second" {
-		t.Errorf("the earlier of two requests holds")
+		t.Errorf("the earlier of two requests is in effect")
 	}
 	third := ask(changes, "a")
 	third.Secret = []byte("third")
@@ -106,7 +106,7 @@ func requestsLimited(t *trial) {
 	limited(on(changes, "i/4", "i", "d"), pushlog.Limits{Topic: 3}, "topic")
 	limited(on(framework, "i/4", "i", "d"), pushlog.Limits{Pending: 2}, "pending")
 	if n := len(t.claimRequests(t.one, bob, 10)); n != 1 {
-		t.Errorf("%d requests can be claimed where 1 was kept", n)
+		t.Errorf("%d requests can be claimed, although 1 was kept", n)
 	}
 	// Requests of other hosts, clients and topics do not count.
 	limited(on(framework, "i/1", "i", "d"), pushlog.Limits{Host: 1, HostPending: 1, Client: 1, ClientPending: 1, Topic: 1, Pending: 3}, "")
@@ -167,7 +167,7 @@ func claimsRequests(t *trial) {
 		}
 	}
 	if want := []string{"https://0", "https://1", "https://2", "https://3", "https://4"}; !slices.Equal(got, want) {
-		t.Errorf("the requests come as %q instead of %q", got, want)
+		t.Errorf("the requests are in the order %q instead of %q", got, want)
 	}
 }
 
@@ -188,7 +188,7 @@ func claimsRequestsFairly(t *trial) {
 			got = append(got, strings.TrimPrefix(r.Callback, "https://"))
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("the requests come as %q instead of %q", got, want)
+			t.Errorf("the requests are in the order %q instead of %q", got, want)
 		}
 	}
 	add("many", 5)
@@ -246,7 +246,7 @@ func drops(t *trial) {
 	}
 	t.stale("Drop of what has been dropped", t.one.Drop(t.Context(), ann, r))
 	if all := t.all(); len(all) != 0 {
-		t.Errorf("what was dropped is a subscription: %+v", all)
+		t.Errorf("a dropped request has made a subscription: %+v", all)
 	}
 	s := t.subscribed(changes, "a")
 	end := ask(changes, "a")
@@ -255,10 +255,10 @@ func drops(t *trial) {
 		t.Fatalf("Drop: %v", err)
 	}
 	if all := t.all(); len(all) != 1 || all[0].ID != s.ID {
-		t.Errorf("after a request to end one was dropped, the subscriptions are %+v", all)
+		t.Errorf("after Drop of a request to unsubscribe, the subscriptions are %+v", all)
 	}
 	t.elapse(pushlog.VerifyTime + time.Millisecond)
 	if got := t.claimRequests(t.one, bob, 10); len(got) != 0 {
-		t.Errorf("what was dropped is claimed: %+v", got)
+		t.Errorf("a dropped request is claimed: %+v", got)
 	}
 }

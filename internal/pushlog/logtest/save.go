@@ -34,11 +34,11 @@ func saves(t *trial) {
 		progress = append(progress, p)
 	}
 	if lost := t.save(t.other, ann, progress...); len(lost) != 0 {
-		t.Errorf("of the claimed subscriptions %d are lost", lost)
+		t.Errorf("of the claimed subscriptions, %d are lost", lost)
 	}
 	claimed := t.claim(t.other, bob, 100)
 	if len(claimed) != n {
-		t.Errorf("of %d that were released %d can be claimed", n, len(claimed))
+		t.Errorf("of %d released subscriptions, %d can be claimed", n, len(claimed))
 	}
 	for _, s := range claimed {
 		i := slices.IndexFunc(progress, func(p pushlog.Progress) bool { return p.ID == s.ID })
@@ -48,11 +48,11 @@ func saves(t *trial) {
 			want.LastError = s.Progress.LastError
 		}
 		if !sameProgress(s.Progress, want) {
-			t.Errorf("%+v was saved and is %+v", want, s.Progress)
+			t.Errorf("%+v was saved, and read as %+v", want, s.Progress)
 		}
 	}
 	if lost := t.save(t.one, ann); len(lost) != 0 {
-		t.Errorf("of nothing %d are lost", lost)
+		t.Errorf("Save of nothing: %d are lost", lost)
 	}
 }
 
@@ -64,13 +64,13 @@ func savesRenew(t *trial) {
 	for range 3 {
 		watch := t.stopwatch()
 		if lost := t.save(t.one, ann, p); len(lost) != 0 {
-			t.Fatalf("an owner saves, and %d are lost", lost)
+			t.Fatalf("Save by the owner: %d are lost", lost)
 		}
 		t.elapse(pushlog.ClaimTime * 3 / 4)
 		got := t.claim(t.other, bob, 10)
 		if len(got) != 0 {
 			if watch() < pushlog.ClaimTime/4 {
-				t.Errorf("what was renewed can be claimed")
+				t.Errorf("a subscription whose claim was renewed can be claimed")
 			}
 			return // a slow machine has taken the rest of the time
 		}
@@ -124,7 +124,7 @@ func savesLost(t *trial) {
 	lost := t.save(t.other, ann, progress...)
 	slices.Sort(lost)
 	if slices.Sort(want); !slices.Equal(lost, want) {
-		t.Errorf("of six, one of which is the owner's, %d are lost instead of %d", lost, want)
+		t.Errorf("of six subscriptions, one of them claimed by the owner, %d are lost instead of %d", lost, want)
 	}
 	for _, s := range t.all() {
 		if saved := s.Progress.Delivered == 1; saved != (s.Callback == "https://mine") {
@@ -153,7 +153,7 @@ func savesChanged(t *trial) {
 	}
 	got := t.claimOne(t.other, bob)
 	if string(got.Secret) != "new" || !sameProgress(got.Progress, p) {
-		t.Errorf("after %+v was saved and the secret is new, %+v is claimed", p, got)
+		t.Errorf("after Save of %+v and a new secret, %+v is claimed", p, got)
 	}
 	got.Progress.Taken, got.Progress.Release = second, true
 	if lost := t.save(t.other, bob, got.Progress); len(lost) != 0 {
@@ -187,7 +187,7 @@ func savesEnd(t *trial) {
 
 	all := []pushlog.Progress{progress["https://gone"], progress["https://renewed"], progress["https://stays"]}
 	if lost := t.save(t.one, ann, all...); !slices.Equal(lost, []int64{progress["https://renewed"].ID}) {
-		t.Errorf("of three that end, one of which was renewed, %d are lost", lost)
+		t.Errorf("of three that end, one of them renewed, %d are lost", lost)
 	}
 	t.elapse(pushlog.ClaimTime + time.Millisecond)
 	claimed := map[string]pushlog.Subscription{}
@@ -198,20 +198,20 @@ func savesEnd(t *trial) {
 		}
 	}
 	if s, found := claimed["https://renewed"]; !found || string(s.Secret) != "new" || s.Progress.Taken == newest {
-		t.Errorf("what was renewed is claimed as %+v", claimed)
+		t.Errorf("a renewed subscription is claimed as %+v", claimed)
 	}
 	if lost := t.save(t.one, ann, progress["https://theirs"], progress["https://gone"]); len(lost) != 2 {
-		t.Errorf("of one that another has claimed and one that has ended %d are lost", lost)
+		t.Errorf("of one that another owner has claimed and one that has ended, %d are lost", lost)
 	}
 	var left []string
 	for _, s := range t.all() {
 		left = append(left, s.Callback)
 	}
 	if want := []string{"https://renewed", "https://theirs", "https://stays"}; !slices.Equal(left, want) || len(claimed) != 3 {
-		t.Errorf("left are %q instead of %q; claimed were %+v", left, want, claimed)
+		t.Errorf("%q are left instead of %q; %+v were claimed", left, want, claimed)
 	}
 	if err := t.one.Request(t.Context(), ask(changes, "new"), pushlog.Limits{Topic: 4}); err != nil {
-		t.Errorf("what has ended counts for limits: %v", err)
+		t.Errorf("ended subscriptions count for limits: %v", err)
 	}
 }
 
@@ -228,15 +228,15 @@ func ends(t *trial) {
 			t.Fatalf("End: %v", err)
 		}
 		if all := t.all(); len(all) != 1 || all[0].ID != b.ID {
-			t.Errorf("one of two has ended and there are %+v", all)
+			t.Errorf("one of two has ended, and the log has %+v", all)
 		}
 	}
 	t.elapse(pushlog.ClaimTime + time.Millisecond)
 	if got := t.claimOne(t.other, bob); got.ID != b.ID {
-		t.Errorf("what has ended is claimed: %+v", got)
+		t.Errorf("an ended subscription is claimed: %+v", got)
 	}
 	if err := t.one.Request(t.Context(), ask(changes, "c"), pushlog.Limits{Topic: 2}); err != nil {
-		t.Errorf("what has ended counts for limits: %v", err)
+		t.Errorf("ended subscriptions count for limits: %v", err)
 	}
 }
 
@@ -257,7 +257,7 @@ func subscriptions(t *trial) {
 			got = append(got, s.ID)
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("the subscriptions are %d instead of %d", got, want)
+			t.Errorf("there are %d subscriptions instead of %d", got, want)
 		}
 		// The caller may stop, and may change the store during the iteration.
 		for s, err := range t.one.Subscriptions(t.Context()) {

@@ -116,7 +116,7 @@ func (t *trial) subscribed(topic, callback string) pushlog.Subscription {
 	t.Helper()
 	s := t.subscribe(ask(topic, callback), time.Now().Add(24*time.Hour))
 	if s.ID == 0 {
-		t.Fatalf("there is no subscription after Apply")
+		t.Fatalf("Apply has made no subscription")
 	}
 	return s
 }
@@ -158,7 +158,7 @@ func (t *trial) claimOne(s pushlog.Log, owner string) pushlog.Subscription {
 	t.Helper()
 	claimed := t.claim(s, owner, 10)
 	if len(claimed) != 1 {
-		t.Fatalf("%d subscriptions can be claimed, and not 1: %+v", len(claimed), claimed)
+		t.Fatalf("%d subscriptions can be claimed, want 1: %+v", len(claimed), claimed)
 	}
 	return claimed[0]
 }

@@ -47,7 +47,7 @@ func (s *sourceConfig) Declare(c *settings.Catalog) {
 			The Source is then read at once. Other users of this computer can see command lines: use
 			--ping-token-file or the environment variable RESOURCESYNC_PING_TOKEN.`})
 	c.Change(settings.Setting{Name: "moved",
-		Text: `Continue the copy although the Source has another URL than before. Give it once, after the Source
+		Text: `Continue the copy although the Source has a new URL. Give it once, after the Source
 			has moved. The Source must list resources of the copy.`})
 }
 
