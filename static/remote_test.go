@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"iter"
 	"path"
-	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -140,21 +140,22 @@ func (r *remote) text(name string) string {
 	return string(r.files[name])
 }
 
-var (
-	linked = regexp.MustCompile(`<loc>` + origin + `/(rs/[^<]*/changelist/2[^<]*\.xml)</loc>`)
-	marked = regexp.MustCompile(`text/n-([0-9]+)`)
-)
-
 // newest returns the largest number n of a type text/n-N in the Change List of a set, or -1.
 func (r *remote) newest(set string) int {
 	text := r.text("rs/" + set + "/changelist.xml")
-	if all := linked.FindAllStringSubmatch(text, -1); len(all) > 0 {
-		text = r.text(all[len(all)-1][1])
+	if i := strings.LastIndex(text, "/changelist/2"); i >= 0 { // it is an index
+		from := strings.LastIndex(text[:i], "/rs/") + 1
+		name, _, _ := strings.Cut(text[from:], "<")
+		text = r.text(name)
 	}
 	newest := -1
-	for _, m := range marked.FindAllStringSubmatch(text, -1) {
-		n, _ := strconv.Atoi(m[1])
-		newest = max(newest, n)
+	for {
+		_, after, found := strings.Cut(text, "text/n-")
+		if !found {
+			return newest
+		}
+		digits := len(after) - len(strings.TrimLeft(after, "0123456789"))
+		n, _ := strconv.Atoi(after[:digits])
+		newest, text = max(newest, n), after
 	}
-	return newest
 }
