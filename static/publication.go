@@ -172,7 +172,7 @@ func (p *Publication) hold(ctx context.Context, standing *bool) (err error) {
 		if listDue {
 			err = nil
 		}
-		if err = errors.Join(w.save(ctx, err), w.unlock(ctx)); err == nil && listDue {
+		if err = w.saveAndUnlock(ctx, err); err == nil && listDue {
 			err = errListDue
 		}
 	}()

@@ -458,7 +458,7 @@ func TestPublicationMovingDump(t *testing.T) {
 		s.dumps = true
 		out, moved := s.openWatched(), false
 		out.changed = func() {
-			if last := out.written[len(out.written)-1]; !moved && strings.Contains(last, "/resourcedump/") {
+			if n := len(out.written); !moved && n > 0 && strings.Contains(out.written[n-1], "/resourcedump/") {
 				moved = true
 				s.put(1, 55, "second")
 				time.Sleep(time.Second) // until their datetimes have passed
@@ -471,6 +471,26 @@ func TestPublicationMovingDump(t *testing.T) {
 			t.Error("no dump was written")
 		}
 		s.check(55, 0)
+	})
+}
+
+// TestPublicationPanic: a Publication whose Store has panicked, also when the session ended, continues.
+func TestPublicationPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newMemorySite(t)
+		s.put(1, 5, "first")
+		out, panics := s.openWatched(), 2
+		out.changed = func() {
+			if panics > 0 {
+				panics--
+				panic("a defect of the Store")
+			}
+		}
+		p, _ := start(t, out, s.source(), PublicationOptions{})
+		await(t, p)
+		if panics > 0 {
+			t.Error("the Store has not panicked")
+		}
 	})
 }
 

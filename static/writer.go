@@ -108,6 +108,12 @@ func (w *writer) save(ctx context.Context, err error) error {
 	return errors.Join(err, failed)
 }
 
+// saveAndUnlock is save, and releases the lock, also if the Store panics.
+func (w *writer) saveAndUnlock(ctx context.Context, err error) (all error) {
+	defer func() { all = errors.Join(all, w.unlock(ctx)) }()
+	return w.save(ctx, err)
+}
+
 // adopt records the files of a Write that was killed before it could record them, and
 // removes those that it has not completed.
 func (w *writer) adopt(ctx context.Context) error {
