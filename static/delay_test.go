@@ -16,6 +16,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
 	"github.com/resourcesync-go/resourcesync/internal/background"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
@@ -37,6 +38,7 @@ func (slowSet) Open(ctx context.Context, r resourcesync.Resource) (io.ReadCloser
 // TestPublicationDelay: a change is in the Change List within 5 seconds at any moment, however long a page, a
 // package, a list of recent changes, or the removal of old files takes.
 func TestPublicationDelay(t *testing.T) {
+	needs.Time(t)
 	synctest.Test(t, func(t *testing.T) {
 		const goal = 5 * time.Second
 		papers := memory.New(&memory.Options{Window: time.Hour})
