@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // TestPartsUnderFire creates, changes and moves files, and renames and removes folders,
@@ -22,7 +24,8 @@ import (
 // state, with each change once.
 func TestPartsUnderFire(t *testing.T) {
 	t.Parallel()
-	kills, _ := strconv.Atoi(cmp.Or(os.Getenv("RESOURCESYNC_KILLS"), "3"))
+	needs.Time(t)
+	kills, _ := strconv.Atoi(cmp.Or(os.Getenv("RESOURCESYNC_KILLS"), strconv.Itoa(needs.Size(2, 3))))
 	for _, tt := range []struct {
 		state     string
 		processes int

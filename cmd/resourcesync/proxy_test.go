@@ -110,7 +110,7 @@ func (p *proxied) within(what string, isSo func() bool) time.Duration {
 		if time.Since(began) > needs.Patience {
 			p.t.Fatalf("never: %s\nlisted %q\nchanges %q\n%s", what, p.listed(), p.changes(), p.stderr)
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond)
 	}
 	return time.Since(began)
 }

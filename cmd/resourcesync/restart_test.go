@@ -57,7 +57,7 @@ func (s *served) settle() {
 // until waits until holds returns true.
 func (s *served) until(what string, holds func() bool) {
 	s.t.Helper()
-	for deadline := time.Now().Add(needs.Patience); !holds(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(needs.Patience); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			s.t.Fatalf("not true: %s\n%s", what, s.stderr)
 		}
@@ -140,6 +140,7 @@ func TestKilled(t *testing.T) {
 // After random kills, every change has been published once.
 func TestKilledAtRandom(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	for name, newState := range states {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -152,7 +153,7 @@ func TestKilledAtRandom(t *testing.T) {
 			p := startProcess(t, folder, flags...)
 			p.stdout.await("Ready")
 			var want []string
-			for n := range 4 {
+			for n := range needs.Size(2, 4) {
 				for i := range 40 {
 					key := fmt.Sprintf("%d%02d", n, i)
 					p.write(key, key)

@@ -358,7 +358,8 @@ func (i *interfered) compare(round string) (from string) {
 // missed changes, and never in MariaDB, where comparisons find them. RESOURCESYNC_ROUNDS is
 // the number of rounds.
 func TestTableInterfered(t *testing.T) {
-	rounds := sizeFrom("RESOURCESYNC_ROUNDS", 5)
+	needs.Time(t)
+	rounds := sizeFrom("RESOURCESYNC_ROUNDS", needs.Size(3, 5))
 	seed := rand.Uint64()
 	tableEngines(t, func(t *testing.T, e *tableEngine) {
 		t.Parallel() // most of the time is spent waiting for the next proof

@@ -287,7 +287,7 @@ func (s *tableStorm) write() {
 // changes.
 func (s *tableStorm) follow() {
 	spread := time.Duration(max(1, s.changes/10_000)) * time.Millisecond
-	for end := time.Now().Add(time.Duration(200+rand.IntN(1300)) * spread); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Duration(200+rand.IntN(1300)) * spread); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		s.replica.read(s.get) // it may be starting
 	}
 }
