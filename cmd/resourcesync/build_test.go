@@ -208,6 +208,7 @@ func fileServer(folder *string) http.Handler {
 // and the last build completes them.
 func TestBuildKilled(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	kills, err := strconv.Atoi(cmp.Or(os.Getenv("RESOURCESYNC_KILLS"), "3"))
 	must(t, err)
 	program, err := os.Executable()

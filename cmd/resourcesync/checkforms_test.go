@@ -52,6 +52,9 @@ func TestCheckForms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if name != "folder" {
+				needs.Time(t)
+			}
 			expectClean(t, form(t), nil)
 		})
 	}

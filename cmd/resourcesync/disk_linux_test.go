@@ -64,6 +64,7 @@ func fill(t *testing.T, path string) string {
 // available. When there is room again, all changes are published.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	disk := mountTmpfs(t, "size=2m")
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "first"), "")

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // TestMirrorDiskFull has a disk with room for one of two resources. When the Source has deleted the
@@ -55,6 +57,7 @@ func mirrorToFullDisk(t *testing.T, s *served, dir string) {
 // before it.
 func TestMirrorDeletionMakesRoom(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	disk := mountTmpfs(t, "size=4m")
 	for name, test := range map[string]struct {
 		dir  string

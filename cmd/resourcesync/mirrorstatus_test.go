@@ -114,6 +114,7 @@ func TestMirrorStatus(t *testing.T) {
 // does not answer.
 func TestMirrorStatusProblems(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	folder := t.TempDir()
 	for i := range 10 {
 		write(t, filepath.Join(folder, fmt.Sprint("f", i)), fmt.Sprint("content ", i))

@@ -13,6 +13,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/site"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/state"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/providertest"
 )
 
@@ -39,6 +40,7 @@ func runState(t *testing.T, flags ...string) (*site.Config, *state.State) {
 // copies of their versions. It changes with the files.
 func TestPublicationIsProvider(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	for name, newState := range states {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -103,6 +103,7 @@ func (a *aggregated) healthy() bool {
 // mirrors them.
 func TestSource(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	folder, at := t.TempDir(), t.TempDir()
 	for _, name := range []string{"a.txt", "b c/d.txt", "é.txt", "e.txt"} {
 		write(t, filepath.Join(folder, name), "content of "+name)
@@ -171,6 +172,7 @@ func TestSource(t *testing.T) {
 // the copies.
 func TestSourceWebSub(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	folder, at := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(folder, "a.txt"), "a")
 	l := startReady(t, folder, loopback...)

@@ -52,6 +52,7 @@ func (s *served) harvester(agent string) status.Harvester {
 // is in sync, and so is a WebSub follower that has read nothing since.
 func TestHarvesterInSync(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	folder := t.TempDir()
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		write(t, filepath.Join(folder, name), name)

@@ -190,6 +190,7 @@ func (e *tableEngine) dropTriggers(t *testing.T) {
 // and the state have. Triggers whose journal is not used are an error, and so is an
 // unreadable journal.
 func TestTableSameDatabase(t *testing.T) {
+	needs.Time(t)
 	journalEngines(t, func(t *testing.T, e *tableEngine) {
 		if status, _, stderr := runTriggersCommand(t, e.args("--apply")...); status != 0 {
 			t.Fatal(stderr)
