@@ -12,8 +12,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// What is in the Resource List of a set is also in its Resource Dump (section 9), and a resource
-// that links to a Capability List is in the lists of that set (section 6.3.3).
+// A resource in the Resource List of a set is also in its Resource Dump (section 9), and a
+// resource that links to a Capability List is in the lists of that set (section 6.3.3).
 
 // A dumped is the Resource Dump of a set, as far as it has been read.
 type dumped struct {

@@ -1,6 +1,6 @@
 package check
 
-// What section 12.1 leaves to the Source.
+// Section 12.1 leaves the intervals to the Source.
 const intervalSays = "It is up to the Source to determine the publication frequency of Change Lists, as well as the temporal interval they cover."
 
 // treeRules are rules between documents.

@@ -118,7 +118,7 @@ func (st *set) list(d *document, e *rsxml.Entry, at place) {
 	}
 }
 
-// metadataSum returns a hash of what an entry says about the state of a resource.
+// metadataSum returns a hash of the metadata in an entry about the state of a resource.
 func metadataSum(e *rsxml.Entry) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)

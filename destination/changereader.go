@@ -44,8 +44,8 @@ type changeReader struct {
 	outdated bool // a cache has sent a document from before its last reading, so entries are missing
 	undated  bool // a document without a Date lacks former entries, and can be such a one
 
-	// disordered is set if an index has its parts in another order than that of their times. It can be newest first, or a
-	// clock was set back.
+	// disordered is set if an index has its parts in an order other than the order of their times.
+	// It can be newest first, or a clock was set back.
 	disordered bool
 
 	audit bool // the entries are staged for an audit, also those that are known

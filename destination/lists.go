@@ -142,7 +142,8 @@ func (b *baseline) note(ctx context.Context, p *page, in *state.Package) ([]rsxm
 	return b.noteAll(ctx, p.Document, func(e *rsxml.Entry) error {
 		if first {
 			first = false
-			// If the reading ends early, its entries are not those of the version that was read before.
+			// If the reading ends early, its entries are not the entries of the version that was
+			// read before.
 			if err := b.state.ForgetDocument(b.set.URI, p.uri); err != nil {
 				return err
 			}

@@ -43,7 +43,7 @@ type opened struct {
 	tasks sync.WaitGroup // that read it
 	used  bool           // there has been one
 
-	otherPaths atomic.Bool // a path of the copy of its manifest is another one
+	otherPaths atomic.Bool // a path of the copy of its manifest differs
 
 	ready   chan struct{} // closed when the rest is set
 	content *fetch.Content

@@ -49,7 +49,7 @@ func only(key string) resourcesync.Range {
 }
 
 func statVersion(ctx context.Context, s *subject) {
-	// The set, and the range of the first resource that comes to life.
+	// The set, and the range of the first resource that is created.
 	for _, r := range []resourcesync.Range{{}, only(s.spare(ctx, 1)[0])} {
 		states := map[string][]resourcesync.Resource{} // by Version
 		look := func(edit) {

@@ -72,8 +72,9 @@ type SetStatus struct {
 }
 
 // SetStatus returns the status of each set, in the order given to [New]. It costs what one
-// request for a document of each set does: it calls Stat and lists nothing. What a
-// provider does not tell is unknown. A set that fails is missing, and joined into the error.
+// request for a document of each set does: it calls Stat and lists nothing. Values that a
+// provider does not supply are unknown. A set that fails is missing, and joined into the
+// error.
 func (s *Source) SetStatus(ctx context.Context) ([]SetStatus, error) {
 	var (
 		all  []SetStatus

@@ -75,9 +75,9 @@ func (q request) servePage() error {
 }
 
 // isTopic reports whether the page is shown at the URL of a topic. Its links are then those
-// of the topic: a client that follows them subscribes to what the hub delivers. WebSub 4.1
-// requires a different self link for each representation, but Change Notification 4.1
-// requires the topic.
+// of the topic: a client that follows them subscribes to the topic that the hub delivers.
+// WebSub 4.1 requires a different self link for each representation, but Change
+// Notification 4.1 requires the topic.
 func (q request) isTopic() bool {
 	of := q.t.Kind.Document
 	return of.Form == document.FormTopic && q.t.Path == q.site.Routes.Path(of.Name, q.t.Set, "")

@@ -23,9 +23,9 @@
 //
 // If [Options].Hub is set or a set has remote hubs, the Source also pushes changes over the
 // two notification channels that its Capability Lists advertise (Change Notification and
-// Framework Notification 1.0.1). [Source.Run] publishes and delivers them, and
-// does the background work. Without a Logger or a Tracer, Hub and Push use those of the
-// Source.
+// Framework Notification 1.0.1). [Source.Run] publishes and delivers them, and does the
+// background work. Without a Logger or a Tracer of their own, Hub and Push use the ones of
+// the Source.
 //
 // The Store of Options keeps notifications and subscriptions; Source.Run runs it. Usually it
 // is the *sqlstore.Store that also has the journals of the sets. All processes that serve the

@@ -70,9 +70,9 @@ type Metadata struct {
 	Attrs      []resourcesync.Attr
 }
 
-// SetResource sets e to the Resource List entry of r (section 10.1). e shares the
-// slices of r. Its <lastmod> is LastModified of r in whole milliseconds: a host may keep
-// more digits in one place than in another, and a time with other digits would be another
+// SetResource sets e to the Resource List entry of r (section 10.1). e shares the slices
+// of r. Its <lastmod> is LastModified of r in whole milliseconds: a host may keep more
+// digits in one place than in another, and a time with other digits would be a different
 // version.
 func (e *Entry) SetResource(r *resourcesync.Resource) {
 	*e = Entry{

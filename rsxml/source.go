@@ -58,7 +58,7 @@ func (s *source) more() bool {
 	return s.later == nil
 }
 
-// skip skips n bytes of what has been read ahead.
+// skip skips n of the bytes that have been read ahead.
 func (s *source) skip(n int) {
 	s.Discard(n)
 	s.document += n

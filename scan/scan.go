@@ -55,9 +55,10 @@ type Origin interface {
 // A Binder is an Origin that needs the set that it fills: to recognize what has not changed,
 // or to change resources between scans.
 type Binder interface {
-	// Bind is called once, by [Into]. set has what the origin has listed. Partial scans of it
-	// are logged and observed like those that [Set.Run] starts. open opens a further stored
-	// set, which the origin can use as its memory and which is not published.
+	// Bind is called once, by [Into]. set has the resources that the origin has listed.
+	// Partial scans of it are logged and observed like those that [Set.Run] starts. open
+	// opens a further stored set, which the origin can use as its memory and which is not
+	// published.
 	Bind(ctx context.Context, set Stored, open func(ctx context.Context, purpose string) (Stored, error)) error
 }
 

@@ -96,8 +96,8 @@ func (w *writer) has(ctx context.Context, name string, was Stamp) (bool, error) 
 // copies reports whether documents have compressed copies beside them.
 func (w *writer) copies() bool { return w.options.Gzip && !w.files.HasHeaders() }
 
-// contents returns what is stored for d: the content, and that of the compressed copy or nil. A Store
-// that sends headers has only the compressed document.
+// contents returns what is stored for d: the content, and the content of the compressed copy or
+// nil. A Store that sends headers has only the compressed document.
 func (w *writer) contents(d *doc, c content) (plain Content, copied *Content) {
 	plain = Content{WriterTo: c, Type: "application/xml", CacheControl: cacheAsk}
 	zipped := c.zipped()

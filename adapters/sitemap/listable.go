@@ -174,7 +174,7 @@ func isUncacheable(values []string) bool {
 	return false
 }
 
-// isForeign reports whether target has another host than u. A canonical URL on the
+// isForeign reports whether the hosts of target and u differ. A canonical URL on the
 // same host is ignored, because many sites state it wrongly.
 func isForeign(u *url.URL, target string) bool {
 	t, err := u.Parse(target)

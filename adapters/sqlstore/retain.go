@@ -81,9 +81,9 @@ func windowDivisions(ctx context.Context, c rowdb.Conn, set int64) (all []int64,
 	}
 }
 
-// clear deletes a batch of the dropped changes of each journal, and what is remembered
-// of the deletions among them. It reports whether more remain, and reads without the
-// write lock.
+// clear deletes a batch of the dropped changes of each journal, and the records of the
+// deletions among them. It reports whether more remain, and reads without the write
+// lock.
 func (s *Store) clear(ctx context.Context) (more bool, err error) {
 	sets, err := rowdb.All(ctx, s.db, readSetRow, "SELECT "+setColumns+" FROM rs_set")
 	if err != nil {

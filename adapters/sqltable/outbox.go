@@ -62,7 +62,7 @@ func (e *UnseenError) Unwrap() error { return ErrNoTriggers }
 // once, in its last state.
 //
 // Some changes fire no triggers: TRUNCATE, the cascades of foreign keys, changes of a
-// partition as a whole, and what is written while triggers are dropped. A scan of the
+// partition as a whole, and writes while the triggers are dropped. A scan of the
 // [Listing] finds them, so run one at the start and from time to time.
 type Outbox struct {
 	list       *Listing

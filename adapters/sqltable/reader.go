@@ -29,7 +29,7 @@ type reader struct {
 	ends     []int // of the digests in text
 
 	omitted Omitted
-	note    func(row bool, err error) // of what is omitted
+	note    func(row bool, err error) // of rows and values that are omitted
 }
 
 func newReader(rel *relation, note func(row bool, err error)) *reader {

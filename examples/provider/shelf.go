@@ -82,7 +82,7 @@ func digest(text string) string {
 
 //docs:begin next
 
-// next returns the time of the next change: later than that of any earlier change.
+// next returns the time of the next change: later than the time of any earlier change.
 func (s *Shelf) next() time.Time {
 	last := s.opened
 	if n := len(s.log); n > 0 {

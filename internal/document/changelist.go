@@ -54,7 +54,7 @@ func renderRecentChanges(ctx context.Context, t Target, st *State, b *render.Bod
 }
 
 func renderChangeIndex(t Target, b *render.Body, windows []resourcesync.Interval, links ...resourcesync.Link) error {
-	// An index that is full omits the oldest lists; its from is that of the first
+	// An index that is full omits the oldest lists; its from is the from of the first
 	// listed one.
 	windows = windows[max(0, len(windows)-rsxml.MaxEntries):]
 	b.Head = changeHead(t, true, resourcesync.Interval{From: windows[0].From})

@@ -211,7 +211,7 @@ func renderPackages(ctx context.Context, t Target, st *State, b *render.Body) er
 		}
 	}
 	t.Set.ResourcePackages.Keep(st.Partition)
-	if b.Window == nil { // otherwise, at is only that of the packages on the page
+	if b.Window == nil { // otherwise, at covers only the packages on the page
 		b.Head = resourceHead(t, false, at)
 	}
 	st.rest = time.Now().Add(partition.RestRatio * time.Since(started))

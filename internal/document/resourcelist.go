@@ -107,7 +107,7 @@ func listResources(ctx context.Context, t Target, st *State, b *render.Body, lim
 		return err
 	}
 	t.Set.report(b, l.left)
-	if b.Window == nil { // otherwise, l.at is only that of the entries on the page
+	if b.Window == nil { // otherwise, l.at covers only the entries on the page
 		b.Head = resourceHead(t, false, l.at)
 	}
 	return nil

@@ -131,7 +131,7 @@ func newSet(in *Site, s Given, only bool) (*Set, error) {
 	return out, nil
 }
 
-// divide prepares the partitions of st. journal is the Changer of another value than the
+// divide prepares the partitions of st. journal is the Changer of a value other than the
 // Provider, or nil.
 func (st *Set) divide(journal resourcesync.Changer) {
 	st.Pages = partition.Pages(st.Name, st.Provider, st.Cutter, st.Stater, st.Division.PageSize)
@@ -147,7 +147,7 @@ func (st *Set) divide(journal resourcesync.Changer) {
 }
 
 // findCompanions finds further upgrades of the upgrades of st. journal is the Changer of
-// another value than the Provider, or nil.
+// a value other than the Provider, or nil.
 func (st *Set) findCompanions(journal resourcesync.Changer) {
 	if st.Stater == nil {
 		st.Stater, _ = journal.(resourcesync.Stater)

@@ -27,10 +27,10 @@ const (
 )
 
 // Resources divides a set into the packages of its Resource Dump, and remembers the stats
-// of the packages and what they weigh: after a change, it lists only packages whose
-// resources have changed, and with a PartStater, only their parts that have. With a
-// Changer, it does not even ask for the versions of the others.
-// Its fields are set before its first use, and its methods are safe for concurrent use.
+// and weights of the packages: after a change, it lists only packages whose resources
+// have changed, and with a PartStater, only their parts that have. With a Changer, it
+// does not even ask for the versions of the others. Its fields are set before its first
+// use, and its methods are safe for concurrent use.
 type Resources struct {
 	Provider   resourcesync.Provider
 	Stater     resourcesync.Stater     // may be nil

@@ -41,8 +41,8 @@ func Migrate(ctx context.Context, db DB, files fs.FS, steps map[int]func(context
 			return fmt.Errorf("rowdb: migration %s is not number %d", name, i+1)
 		}
 	}
-	// A positive number is that of a script that programs must know, and a negative one that of
-	// a script that they need not know. Programs of early versions look at the greatest alone.
+	// A positive number identifies a script that programs must know, and a negative one a
+	// script that they need not know. Programs of early versions look at the greatest alone.
 	read := func(c Querier) (l level, err error) {
 		return One(ctx, c, func(r Row) level { return level{required: int(r.Int(0)), run: max(int(r.Int(0)), -int(r.Int(1)))} },
 			"SELECT coalesce(max(number), 0), coalesce(min(number), 0) FROM rs_migration")

@@ -1,5 +1,5 @@
 // Package scantest is the contract of [scan.Origin], and of its upgrades Binder and Parter, as
-// a test suite, like testing/fstest. What a set does with an origin is tested in package scan.
+// a test suite, like testing/fstest. Package scan tests what a set does with an origin.
 package scantest
 
 import (

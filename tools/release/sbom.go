@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// A component is one of CycloneDX 1.6.
+// A component is a component in the sense of CycloneDX 1.6.
 type component struct {
 	Type     string     `json:"type"`
 	Ref      string     `json:"bom-ref"`

@@ -275,8 +275,9 @@ func (s *State) askAgain(k *knowledge) (bool, error) {
 	return s.conn.Changes() > 0, err
 }
 
-// distrust makes the next request for a resource ignore its Last-Modified, if an entry describes another version than the
-// copy. After a clock that was set back, a server answers 304 to the time of an older version.
+// distrust makes the next request for a resource ignore its Last-Modified, if an entry describes a
+// version that differs from the copy. After a clock that was set back, a server answers 304 to the
+// time of an older version.
 func (s *State) distrust(k *knowledge, c *resourcesync.Change) error {
 	if !k.copied || k.have.match(&resourcesync.Change{Resource: c.Resource}) != differs {
 		return nil

@@ -104,8 +104,8 @@ CREATE TABLE subscription (
 // times of hosts. named is the document that led to a set, and missed the time when it first did
 // not, or 0.
 //
-// placing has what is about to be put in places where the copy has nothing, and which copies are about
-// to be deleted. folder has the paths of the folders that the copy has made.
+// placing has the contents that are about to be put in places where the copy has nothing, and the
+// copies that are about to be deleted. folder has the paths of the folders that the copy has made.
 //
 // A document has been read for a set, as of at, and seen is the number of the baseline that read it
 // last. A page is a document that another one continues. A copy can be restricted to a single list.

@@ -155,7 +155,7 @@ func (run Run) Take(t *testing.T) {
 	}
 	s.wantDump("hello", "Hello, again.")
 
-	// The journal, the subscription and what it has taken outlast a restart.
+	// The journal, the subscription and its progress outlast a restart.
 	stop()
 	s, _ = run.start(t, strings.TrimPrefix(s.url, "http://"))
 	if res, answer := s.do("PUT", "/papers/late", "Late."); res.StatusCode != http.StatusNoContent {

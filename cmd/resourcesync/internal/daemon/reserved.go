@@ -12,7 +12,7 @@ import (
 // reserved returns the URL paths of documents, which resources must not have: the folder of
 // the prefix, or the names of all documents if there is no such folder; the well-known URI;
 // and robots.txt if lines are added to it. Paths that end in a slash are folders. The path
-// of the hub is that of a folder, so it cannot collide with a file.
+// of the hub is the path of a folder, so it cannot collide with a file.
 func (p *publication) reserved() []string {
 	var paths []string
 	if p.site.Prefix != "/" {

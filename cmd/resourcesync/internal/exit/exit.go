@@ -114,7 +114,7 @@ var wrongForMySQL = map[uint16]bool{
 	1045: true, // user or password
 	1049: true, // no such database
 	1054: true, // no such column
-	1064: true, // syntax, such as that of a condition
+	1064: true, // syntax, such as the syntax of a condition
 	1142: true, // no right to the table
 	1143: true, // no right to the column
 	1146: true, // no such table

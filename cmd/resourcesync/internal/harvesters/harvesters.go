@@ -62,7 +62,7 @@ type Harvester struct {
 	Set      string `json:"set,omitempty"`
 	Status   int    `json:"status"`
 
-	// Until is the latest Until of the sets. Sets has what was read of each.
+	// Until is the latest Until of the sets. Sets has the progress in each.
 	Until time.Time   `json:"until,omitzero"`
 	Sets  []*Progress `json:"sets,omitempty"`
 

@@ -33,7 +33,7 @@ func (h *Health) HasProblems() bool { return !h.Healthy }
 type Status struct {
 	Health
 
-	// Of the set. If there are several, Files and Changed are those of all.
+	// The status of the set. If there are several sets, Files and Changed are of all of them.
 	Set
 	Sets []Set `json:"sets,omitempty"` // if they have names
 
