@@ -45,9 +45,11 @@ func TestArchive(t *testing.T) {
 				t.Fatalf("%d entries, not %d", len(z.File), len(entries))
 			}
 			for i, f := range z.File {
-				want := read(t, entries[i].Open)
-				if got := read(t, func(context.Context) (io.ReadCloser, error) { return f.Open() }); !bytes.Equal(got, want) {
-					t.Fatalf("entry %q has other content", f.Name)
+				if i%stepIn(len(entries)) == 0 {
+					want := read(t, entries[i].Open)
+					if got := read(t, func(context.Context) (io.ReadCloser, error) { return f.Open() }); !bytes.Equal(got, want) {
+						t.Fatalf("entry %q has other content", f.Name)
+					}
 				}
 				ascii := strings.IndexFunc(f.Name, func(r rune) bool { return r > '~' }) < 0
 				switch {

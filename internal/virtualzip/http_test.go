@@ -139,7 +139,7 @@ func TestResume(t *testing.T) {
 	a := sample(t)
 	want := whole(t, a)
 	r := rand.New(rand.NewPCG(1, 1))
-	offsets := make([]int, 50)
+	offsets := make([]int, needs.Size(10, 50))
 	for i := range offsets {
 		offsets[i] = 1 + r.IntN(len(want)-1)
 	}
