@@ -47,6 +47,7 @@ func (e *tableEngine) list(s *served, capability string) string {
 // deletions are held until they are confirmed.
 func TestTableOtherCondition(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	journalEngines(t, func(t *testing.T, e *tableEngine) {
 		for id := range 6 {
 			e.exec(t, fmt.Sprintf("INSERT INTO posts VALUES (%d, 'p%d', %d, 0)", id, id, id))
@@ -86,6 +87,7 @@ func TestTableOtherCondition(t *testing.T) {
 // requests it. The program does not fall back to comparisons.
 func TestTableRestart(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	journalEngines(t, func(t *testing.T, e *tableEngine) {
 		e.exec(t, "INSERT INTO posts VALUES (1, 'a', 10, 0), (2, 'b', 20, 0)")
 		if status, _, stderr := runTriggersCommand(t, e.args("--apply")...); status != 0 {

@@ -336,7 +336,7 @@ func (s *tableStorm) finish() {
 func TestTableKilled(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)
-	kills, changes := sizeFrom("RESOURCESYNC_KILLS", 2), sizeFrom("RESOURCESYNC_TORTURE", 400)
+	kills, changes := sizeFrom("RESOURCESYNC_KILLS", 2), sizeFrom("RESOURCESYNC_TORTURE", needs.Size(200, 400))
 	tableEngines(t, func(t *testing.T, e *tableEngine) {
 		s := startTableStorm(t, e, changes, false)
 		for i := range kills {

@@ -143,7 +143,7 @@ func startPostgres(t *testing.T) (*databaseServer, *tableEngine) {
 func TestTableServerKilled(t *testing.T) {
 	t.Parallel()
 	needs.Time(t)
-	kills, changes := sizeFrom("RESOURCESYNC_KILLS", 1), sizeFrom("RESOURCESYNC_TORTURE", 400)
+	kills, changes := sizeFrom("RESOURCESYNC_KILLS", 1), sizeFrom("RESOURCESYNC_TORTURE", needs.Size(200, 1000))
 	for _, engine := range []struct {
 		name  string
 		start func(*testing.T) (*databaseServer, *tableEngine)
