@@ -16,6 +16,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
+// program is the program, if a test has built it.
+var program []byte
+
 // clone copies the files that git would commit into a new folder, as a fresh clone has them.
 func clone(t *testing.T) string {
 	t.Helper()
@@ -36,6 +39,11 @@ func clone(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
+	t.Cleanup(func() {
+		if program == nil {
+			program, _ = os.ReadFile(filepath.Join(folder, "resourcesync"))
+		}
+	})
 	return folder
 }
 
@@ -74,6 +82,11 @@ func shell(t *testing.T, folder, command string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("bash", "-euo", "pipefail", "-c", command)
 	cmd.Dir = folder
+	if program != nil && strings.HasPrefix(command, "go build -o resourcesync ") { // need not link it again
+		if err := os.WriteFile(filepath.Join(folder, "resourcesync"), program, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
 	out, err := exec.Command("go", "env", "GOCACHE", "GOFLAGS").Output()
 	if err != nil {
 		t.Fatal(err)
