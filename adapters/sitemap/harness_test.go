@@ -117,7 +117,8 @@ type harness struct {
 	site   *sitemap.Site
 	store  *sqlstore.Store
 	set    *sqlstore.Set
-	beside string // the end of the names of further sets
+	filled scan.Stored // what a Site gets in place of set, unless nil
+	beside string      // the end of the names of further sets
 	folder string
 }
 
@@ -150,9 +151,13 @@ func (h *harness) bound(t testing.TB, o sitemap.Options) *sitemap.Site {
 	if o.Rate = 10_000; h.server != nil {
 		o.Upstream = h.server.URL
 	}
+	set := h.filled
+	if set == nil {
+		set = h.set
+	}
 	site, err := sitemap.New(base, &o)
 	if err == nil {
-		err = site.Bind(t.Context(), h.set, h.open)
+		err = site.Bind(t.Context(), set, h.open)
 	}
 	if err != nil {
 		t.Fatal(err)

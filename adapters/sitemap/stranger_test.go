@@ -1,6 +1,7 @@
 package sitemap_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
@@ -160,6 +162,7 @@ func TestManyRefused(t *testing.T) {
 // visited in turn and scans run. A single page leaves the list, and its deletion is published. If
 // many follow, no further deletion ever is.
 func TestRefusedMeanwhile(t *testing.T) {
+	needs.Time(t)
 	const pages = 300
 	for name, tt := range map[string]struct {
 		refused int // pages
@@ -226,11 +229,21 @@ func TestRefusedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestSampleOfMany has a set of so many pages that a sample reads only parts of it. A bounded
+// divided has parts of eight resources, as many as a store has for a much larger set.
+type divided struct {
+	*sqlstore.Set
+	parts []resourcesync.Part
+}
+
+func (d *divided) StatParts(context.Context, resourcesync.Range) ([]resourcesync.Part, error) {
+	return d.parts, nil
+}
+
+// TestSampleOfMany has a set of so many parts that a sample reads only some of them. A bounded
 // number of requests shows how many pages the website refuses to strangers, wherever they are.
 func TestSampleOfMany(t *testing.T) {
 	needs.Time(t)
-	const pages = 130_000
+	const pages = 10_000
 	h := newHarness(t, sitemap.Options{})
 	var requests, from, to atomic.Int64
 	answer := func(w http.ResponseWriter, r *http.Request) {
@@ -240,12 +253,17 @@ func TestSampleOfMany(t *testing.T) {
 			w.WriteHeader(http.StatusForbidden)
 		}
 	}
+	set := &divided{Set: h.set}
 	resources := make([]resourcesync.Resource, pages)
 	for i := range resources {
 		key := fmt.Sprintf("/%06d", i)
 		resources[i] = resourcesync.Resource{Key: key, URI: base + key[1:]}
 		h.serve(key, answer)
+		if i%8 == 0 {
+			set.parts = append(set.parts, resourcesync.Part{From: key})
+		}
 	}
+	h.filled = set
 	if err := h.set.Put(t.Context(), resources...); err != nil {
 		t.Fatal(err)
 	}
