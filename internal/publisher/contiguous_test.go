@@ -81,6 +81,7 @@ var histories = map[string]func(t *testing.T) history{
 // failures and restarts in between. Intervals are contiguous, each change is in exactly
 // one, once and in order, and the hub has every notification in order.
 func TestRS11_contiguous(t *testing.T) {
+	t.Parallel()
 	seed := rand.Uint64()
 	for name, make := range histories {
 		for run := range 15 {

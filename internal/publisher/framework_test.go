@@ -62,6 +62,7 @@ func frameworkChannel(d Documents, hubs ...topic.RemoteHub) Channel {
 // TestRS14_RS16_RS17_framework checks the contents of Framework Notifications.
 // Documents from before the start of the channel are not announced.
 func TestRS14_RS16_RS17_framework(t *testing.T) {
+	t.Parallel()
 	h, hub := hub(t, nil)
 	d, outbox := &documents{}, pushlog.NewMemory()
 	d.set(nil, update(capabilityList, "before.xml"))

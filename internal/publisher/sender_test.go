@@ -53,6 +53,7 @@ func wantInOrder(t *testing.T, outbox keeping, bodies [][]byte) {
 // TestV20_V23_failures sends notifications through all kinds of failed requests: the
 // exact bytes of the first attempt, in order, and complete.
 func TestV20_V23_failures(t *testing.T) {
+	t.Parallel()
 	const few = 4
 	for name, answer := range map[string]func(w http.ResponseWriter, n int){
 		"500": func(w http.ResponseWriter, n int) {
@@ -188,6 +189,7 @@ func TestHubDown(t *testing.T) {
 
 // TestPing notifies a hub that fetches topics of the latest notification.
 func TestPing(t *testing.T) {
+	t.Parallel()
 	h, hub := hub(t, func(w http.ResponseWriter, n int) {
 		if n == 1 {
 			w.WriteHeader(http.StatusServiceUnavailable)

@@ -431,6 +431,7 @@ func TestRS12_sequence(t *testing.T) {
 
 // TestRS12_frameworkWithoutIndex: a Framework Notification of many documents is a urlset, too.
 func TestRS12_frameworkWithoutIndex(t *testing.T) {
+	t.Parallel()
 	h, hub := hub(t, nil)
 	d, outbox := &documents{}, pushlog.NewMemory()
 	run(t, outbox, []Channel{frameworkChannel(d, hub)}, nil)
