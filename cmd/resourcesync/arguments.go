@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/daemon"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
@@ -69,4 +70,25 @@ func refuse(command string, err error) error {
 		return err
 	}
 	return settings.Errorf(`%s: %w; "resourcesync %s --help" explains the flags`, command, err, command)
+}
+
+var variables struct {
+	sync.Once
+	names []string
+}
+
+// knownVariables returns the names of the variables of all commands. Each start needs them, and to
+// declare the settings of all commands takes longer than the rest of the parsing.
+func knownVariables() []string {
+	variables.Do(func() {
+		for _, c := range commands() {
+			if c.catalog == nil {
+				continue
+			}
+			for s := range c.catalog().All() {
+				variables.names = append(variables.names, s.Variable())
+			}
+		}
+	})
+	return variables.names
 }

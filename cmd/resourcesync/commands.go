@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"sync"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/build"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
@@ -68,26 +67,6 @@ func commands() []command {
 		{"man", printManual, nil, completion.Values{}},
 		{"version", version, nil, completion.Values{}},
 	}...)
-}
-
-var variables struct {
-	sync.Once
-	names []string
-}
-
-// knownVariables returns the names of the variables of all commands.
-func knownVariables() []string {
-	variables.Do(func() {
-		for _, c := range commands() {
-			if c.catalog == nil {
-				continue
-			}
-			for s := range c.catalog().All() {
-				variables.names = append(variables.names, s.Variable())
-			}
-		}
-	})
-	return variables.names
 }
 
 // catalogOf returns the settings of a command, or nil.
