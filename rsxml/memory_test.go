@@ -23,10 +23,10 @@ func stringsOf(e *Entry) []string {
 	return all
 }
 
-// TestMemoryOfStrings keeps all strings of a few entries of a document of 40 MB, and holds that they
+// TestMemoryOfStrings keeps all strings of a few entries of a document of 10 MB, and holds that they
 // keep no other entries and no buffer in memory: those in the common form and others.
 func TestMemoryOfStrings(t *testing.T) {
-	const count, every, size = 4000, 400, 10_000
+	const count, every, size = 1000, 100, 10_000
 	for name, space := range map[string]string{"common form": "", "encoding/xml": " "} {
 		t.Run(name, func(t *testing.T) {
 			r, w := io.Pipe()
