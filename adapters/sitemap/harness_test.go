@@ -148,6 +148,12 @@ func newHarnessOf(t testing.TB, site *website, o sitemap.Options) *harness {
 // bound returns a Site that fills the set.
 func (h *harness) bound(t testing.TB, o sitemap.Options) *sitemap.Site {
 	t.Helper()
+	return h.boundTo(t, base, o)
+}
+
+// boundTo is like bound, with another base URL.
+func (h *harness) boundTo(t testing.TB, base string, o sitemap.Options) *sitemap.Site {
+	t.Helper()
 	if o.Rate = 10_000; h.server != nil {
 		o.Upstream = h.server.URL
 	}

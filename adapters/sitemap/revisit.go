@@ -2,7 +2,6 @@ package sitemap
 
 import (
 	"context"
-	"net/url"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -76,7 +75,7 @@ func (s *Site) round(ctx context.Context, set resourcesync.Provider, after *stri
 			if err != nil {
 				return visited, err
 			}
-			if u, err := url.Parse(r.URI); err == nil {
+			if u, ok := s.urlOf(r); ok {
 				pages = append(pages, page{key: r.Key, uri: u})
 			}
 			if len(pages) == saveEvery {

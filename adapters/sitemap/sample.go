@@ -5,7 +5,6 @@ import (
 	"iter"
 	"math"
 	"math/rand/v2"
-	"net/url"
 
 	"github.com/resourcesync-go/resourcesync"
 )
@@ -125,8 +124,8 @@ func (s *Site) choose(ctx context.Context, r resourcesync.Range, n int) (chosen 
 		if err != nil {
 			return nil, err
 		}
-		u, err := url.Parse(r.URI)
-		if err != nil {
+		u, ok := s.urlOf(r)
+		if !ok {
 			continue
 		}
 		at := rand.IntN(seen + 1)

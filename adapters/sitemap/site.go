@@ -179,6 +179,26 @@ func (s *Site) key(u *url.URL) (key string, ok bool) {
 	return shortKey("/" + path), true
 }
 
+// urlOf returns the URL of a stored page. After the site has moved, r.URI may still begin with the
+// former base URL. It reports false if r does not belong to the site.
+func (s *Site) urlOf(r resourcesync.Resource) (u *url.URL, ok bool) {
+	u, err := url.Parse(r.URI)
+	if err != nil {
+		return nil, false
+	}
+	if key, ok := s.key(u); ok && key == r.Key {
+		return u, true
+	}
+	path := u.RequestURI()
+	for i := range path {
+		if path[i] == '/' && shortKey(path[i:]) == r.Key {
+			u, err := url.Parse(s.base.String() + path[i+1:])
+			return u, err == nil
+		}
+	}
+	return nil, false
+}
+
 // shortKey returns key or, if it is too long, a prefix of it with a digest.
 func shortKey(key string) string {
 	if len(key) <= resourcesync.MaxKeyLength {
