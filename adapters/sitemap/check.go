@@ -73,8 +73,8 @@ func (s *Site) request(ctx context.Context, p *page) (verdict, error) {
 		return verdict{resource: r}, nil
 	}
 	mark.Listed = later(mark.Listed, before.Listed)
-	var known fetch.Validators
-	if p.known.Key != "" && before.Hashed == (s.options.Verify == VerifyGet) && before.Variant == s.variant {
+	var known fetch.Validators // of the same URL
+	if p.known.Key != "" && p.known.URI == p.uri.String() && before.Hashed == (s.options.Verify == VerifyGet) && before.Variant == s.variant {
 		known = fetch.Validators{ETag: before.ETag, LastModified: before.Modified}
 	}
 	header := known.Header()
@@ -93,7 +93,7 @@ func (s *Site) request(ctx context.Context, p *page) (verdict, error) {
 	}
 	defer res.Body.Close()
 	switch status := res.StatusCode; {
-	case status == http.StatusNotModified && (before.ETag != "" || before.Modified != ""):
+	case status == http.StatusNotModified && known != (fetch.Validators{}):
 		before.Listed = mark.Listed
 		if values := res.Header["Cache-Control"]; values != nil {
 			before.Uncacheable = isUncacheable(values)

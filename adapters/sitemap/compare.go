@@ -59,7 +59,7 @@ func (s *Site) isListedAsIs(p *page) bool {
 // isWithheldAsIs reports whether p is withheld and needs no check.
 func (s *Site) isWithheldAsIs(p *page) bool {
 	mark := parseStamp(p.withheld.Stamp)
-	return p.known.Key == "" && p.withheld.Key != "" && mark.isCurrent(p.listed) &&
+	return p.known.Key == "" && p.withheld.Key != "" && p.withheld.URI == p.uri.String() && mark.isCurrent(p.listed) &&
 		!(mark.Reason == uncacheable && !s.options.RespectCacheControl)
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 )
 
@@ -53,5 +54,25 @@ func TestVisitsAfterMove(t *testing.T) {
 		if strings.HasPrefix(request, "GET /old/") && request != "GET "+long {
 			t.Errorf("former URL requested: %s", request)
 		}
+	}
+}
+
+// TestScanAfterMove: after a scan, all pages are listed at their new URLs. Validators and verdicts of
+// the former ones do not count, and a page whose check failed is checked again.
+func TestScanAfterMove(t *testing.T) {
+	h := newMoved(t, sitemap.Options{Sitemaps: []string{"/s.xml"}}, []string{"/failing", "/same"}, []string{"/hidden"})
+	h.serve("/failing", status(500))
+	h.serve("/same", page("now", `Etag: "1"`))
+	h.serve("/hidden", page("now"))
+	h.mustScan(t, "/failing", "/hidden", "/same")
+	same, err := h.set.Known(t.Context(), []string{"/same"})
+	if err != nil || same[0].Length != resourcesync.Bytes(3) {
+		t.Errorf("%v, /same is listed as %+v", err, same)
+	}
+	h.asked()
+	h.serve("/failing", page("now"))
+	h.mustScan(t, "/failing", "/hidden", "/same")
+	if got := h.asked(); !slices.Contains(got, "GET /failing") || slices.Contains(got, "GET /same") {
+		t.Errorf("the second scan requests %q", got)
 	}
 }

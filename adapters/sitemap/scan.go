@@ -175,13 +175,23 @@ func (sc *pass) check(p *page) {
 		sc.count(func(st *Status) { st.Failed++ })
 		sc.log.Debug("page not checked", "url", p.uri.String(), "error", err)
 		if p.known.Key != "" {
-			sc.send(p.known)
+			sc.send(p.unchecked())
 		}
 	case v.reason != "":
 		sc.countWithheld(v.reason)
 	default:
 		sc.send(v.resource)
 	}
+}
+
+// unchecked returns a listed page whose check failed, as last known. If the site has moved, the page
+// gets its new URL, at which the next scan checks it again.
+func (p *page) unchecked() resourcesync.Resource {
+	r := p.known
+	if uri := p.uri.String(); r.URI != uri {
+		r.URI, r.Stamp = uri, ""
+	}
+	return r
 }
 
 // checkAndApply checks a page and applies the verdict to the sets. It does not put a
