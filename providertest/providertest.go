@@ -90,6 +90,7 @@ func Test(ctx context.Context, p resourcesync.Provider, opts *Options) error {
 	return test(ctx, p, opts, rules())
 }
 
+// test is like Test, for some of the rules.
 func test(ctx context.Context, p resourcesync.Provider, opts *Options, rules []rule) error {
 	s := newSubject(p, opts)
 	var before []resourcesync.Resource
