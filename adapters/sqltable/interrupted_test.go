@@ -29,9 +29,14 @@ func (w *watched) store() *sqlstore.Store {
 
 func newWatched(t *testing.T, d *database) *watched {
 	w := &watched{database: d, table: Table{Name: "papers", Key: "id", URI: "https://example.org/{id}", Length: "size"}}
+	w.refill()
+	return w
+}
+
+// refill makes the table and two rows.
+func (w *watched) refill() {
 	w.makeTable()
 	w.run("INSERT INTO papers VALUES (1, 10), (2, 20)")
-	return w
 }
 
 func (w *watched) makeTable() {
@@ -144,10 +149,11 @@ func TestInterrupted(t *testing.T) {
 				if engine, _, only := strings.Cut(name, ":"); only && engine != d.name {
 					t.Skip("not of this engine")
 				}
+				w := newWatched(t, d)
 				for _, running := range []bool{false, true} {
-					w := newWatched(t, d)
 					papers := w.open(t)
 					before := since(t, papers)
+					w.log.Reset()
 					base, on := w.named(t)
 					interrupt(w, base, on)
 					if running {
@@ -177,6 +183,7 @@ func TestInterrupted(t *testing.T) {
 						t.Errorf("running %v: it starts over once more: %s", running, &w.log)
 					}
 					w.run("DROP TABLE papers")
+					w.refill()
 				}
 			})
 		})
