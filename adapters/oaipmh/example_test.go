@@ -32,7 +32,8 @@ func Example() {
 	}
 	defer store.Close()
 	repository, err := oaipmh.New(server.URL+"/oai", &oaipmh.Options{
-		URI: "https://repo.example/record/{local}",
+		URI:  "https://repo.example/record/{local}",
+		Rate: 10, // requests per second, of a repository of our own
 	})
 	if err != nil {
 		log.Fatal(err)

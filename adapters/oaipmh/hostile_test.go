@@ -54,6 +54,7 @@ func TestExpiry(t *testing.T) {
 		f.compare()
 	})
 	t.Run("without until", func(t *testing.T) {
+		needs.Time(t)
 		f := newFixture(t, 5000, oaipmh.Options{}) // of more than three days
 		f.PageSize, f.IgnoreUntil = 500, true
 		n := 0
