@@ -26,7 +26,7 @@ func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 // days, each page counts as having become private. Within an hour, the website counts as
 // distrusting the headers.
 func TestRefusalsDecay(t *testing.T) {
-	const pages, most = 40, 5
+	const pages, most = 20, 2
 	for name, tt := range map[string]struct {
 		every  time.Duration
 		hidden bool
