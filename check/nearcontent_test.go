@@ -192,10 +192,31 @@ func archive(capability, path, times string) func(*testing.T, *site) {
 
 // sized serves the second Resource List with so many bytes.
 func sized(bytes int) func(*testing.T, *site) {
+	const most = 15_000 // the decoder reads such an entry ahead, and is fast
+	return filled(func(length, _ int) int {
+		if rest := bytes - length; rest < 2*most {
+			return rest
+		}
+		return most
+	})
+}
+
+// many adds n small entries to the second Resource List.
+func many(n int) func(*testing.T, *site) {
+	return filled(func(_, i int) int {
+		if i == n {
+			return 0
+		}
+		return 100
+	})
+}
+
+// filled serves the second Resource List with more entries. size returns the number of bytes of the entry i,
+// or 0 after the last one, if the document has length bytes without it.
+func filled(size func(length, i int) int) func(*testing.T, *site) {
 	return func(_ *testing.T, s *site) {
 		text := s.text(list2)
-		f := s.files[list2]
-		f.serve = func(w http.ResponseWriter, r *http.Request, _ int) {
+		s.files[list2].serve = func(w http.ResponseWriter, r *http.Request, _ int) {
 			w.Header().Set("Content-Type", "application/xml")
 			w.Header().Set("ETag", `"1"`)
 			if r.Header.Get("If-None-Match") != "" {
@@ -207,15 +228,15 @@ func sized(bytes int) func(*testing.T, *site) {
 			defer z.Close()
 			head, tail, _ := strings.Cut(text, "</urlset>")
 			io.WriteString(z, head)
-			rest := bytes - len(text)
-			for i := 0; rest > 0; i++ {
-				entry := fmt.Sprintf("<url><loc>urn:%d</loc>%s</url>\n", i, lastmodA)
-				n := 500_000 // bytes; there is a limit of those of an entry
-				if rest < 2*n {
-					n = rest
+			length := len(text)
+			for i := 0; ; i++ {
+				n := size(length, i)
+				if n == 0 {
+					break
 				}
+				entry := fmt.Sprintf("<url><loc>urn:%d</loc>%s</url>\n", i, lastmodA)
 				io.WriteString(z, strings.Repeat(" ", n-len(entry))+entry)
-				rest -= n
+				length += n
 			}
 			io.WriteString(z, "</urlset>"+tail)
 		}

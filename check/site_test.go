@@ -168,17 +168,30 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if f.forceGzip || !f.noGzip && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		h.Set("Content-Encoding", "gzip")
-		var b bytes.Buffer
-		z := gzip.NewWriter(&b)
-		z.Write([]byte(body))
-		z.Close()
-		body = b.String()
+		body = compressed(body)
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	if f.status != 0 {
 		w.WriteHeader(f.status)
 	}
 	w.Write([]byte(body))
+}
+
+// compressors are used again, because each has a megabyte.
+var compressors = sync.Pool{New: func() any {
+	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed)
+	return z
+}}
+
+// compressed returns text in gzip.
+func compressed(text string) string {
+	var b bytes.Buffer
+	z := compressors.Get().(*gzip.Writer)
+	defer compressors.Put(z)
+	z.Reset(&b)
+	io.WriteString(z, text)
+	z.Close()
+	return b.String()
 }
 
 const (
