@@ -3,6 +3,7 @@ package sidecar_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"io"
 	"log"
 	"net"
@@ -11,8 +12,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/adapters/sidecar"
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
@@ -31,23 +34,26 @@ func earlyWebsite(t *testing.T) string {
 			if err != nil {
 				return
 			}
-			go func() {
-				defer conn.Close()
-				br := bufio.NewReader(conn)
-				for {
-					r, err := http.ReadRequest(br)
-					if err != nil {
-						return
-					}
-					_, _ = io.WriteString(conn, "HTTP/1.1 413 Content Too Large\r\nContent-Length: 5\r\n\r\nlarge")
-					if _, err := io.Copy(io.Discard, r.Body); err != nil {
-						return
-					}
-				}
-			}()
+			go answerEarly(conn)
 		}
 	}()
 	return "http://" + ln.Addr().String()
+}
+
+// answerEarly is earlyWebsite for one connection.
+func answerEarly(conn net.Conn) {
+	defer conn.Close()
+	br := bufio.NewReader(conn)
+	for {
+		r, err := http.ReadRequest(br)
+		if err != nil {
+			return
+		}
+		_, _ = io.WriteString(conn, "HTTP/1.1 413 Content Too Large\r\nContent-Length: 5\r\n\r\nlarge")
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			return
+		}
+	}
 }
 
 // TestUploadAnsweredEarly: the server never reads a body together with the transport,
@@ -105,7 +111,7 @@ type writerFunc func([]byte) (int, error)
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // TestUploadConnection: a connection is kept if the whole body was read, and
-// closed in time if the client sends no more of it.
+// closed if the client sends no more of it.
 func TestUploadConnection(t *testing.T) {
 	read := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 	t.Cleanup(read.Close)
@@ -116,9 +122,7 @@ func TestUploadConnection(t *testing.T) {
 	}{
 		{"complete", read.URL, "Content-Length: 5\r\n\r\nhello", false},
 		{"complete, chunked", read.URL, "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", false},
-		{"partial", early, "Content-Length: 1000\r\n\r\npart", true},
 		{"partial, large", early, "Content-Length: 1000000\r\n\r\npart", true},
-		{"partial, chunked", early, "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -128,22 +132,82 @@ func TestUploadConnection(t *testing.T) {
 			}
 			defer conn.Close()
 			_ = conn.SetDeadline(time.Now().Add(needs.Patience))
-			br := bufio.NewReader(conn)
-			_, _ = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: site.example\r\n"+tt.request)
-			res, err := http.ReadResponse(br, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, _ = io.Copy(io.Discard, res.Body)
-			if res.Close != tt.close {
-				t.Errorf("Connection: close is %v, want %v", res.Close, tt.close)
-			}
-			if !tt.close {
-				return
-			}
-			if n, err := io.Copy(io.Discard, br); n > 0 || err != nil {
-				t.Errorf("%d bytes after the response, %v", n, err)
-			}
+			checkUpload(t, conn, tt.request, tt.close)
 		})
+	}
+}
+
+// TestUploadLinger: the connection of a client that sends no more of a body is closed in time.
+func TestUploadLinger(t *testing.T) {
+	for name, request := range map[string]string{
+		"partial": "Content-Length: 1000\r\n\r\npart",
+		"large":   "Content-Length: 1000000\r\n\r\npart",
+		"chunked": "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				transport := sidecar.NewTransport("http://upstream.example", "http://site.example/")
+				transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+					ours, theirs := net.Pipe()
+					go answerEarly(theirs)
+					return ours, nil
+				}
+				defer transport.CloseIdleConnections()
+				client, accepted := net.Pipe()
+				defer client.Close()
+				ln := &pipeListener{conns: make(chan net.Conn, 1)}
+				ln.conns <- accepted
+				server := &http.Server{Handler: newProxy(t, "http://upstream.example", &sidecar.ProxyOptions{Transport: transport})}
+				go func() { _ = server.Serve(ln) }()
+				defer server.Close()
+				began := time.Now()
+				checkUpload(t, client, request, true)
+				if took := time.Since(began); took > 6*time.Second {
+					t.Errorf("the connection is closed after %v", took)
+				}
+			})
+		})
+	}
+}
+
+// A pipeListener accepts connections without a network, which need no address, in a bubble.
+type pipeListener struct {
+	conns chan net.Conn
+	once  sync.Once
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	conn, ok := <-l.conns
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return conn, nil
+}
+
+func (l *pipeListener) Close() error {
+	l.once.Do(func() { close(l.conns) })
+	return nil
+}
+
+func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
+
+// checkUpload uploads over conn, and checks whether the proxy closes it after the response.
+func checkUpload(t *testing.T, conn net.Conn, request string, closes bool) {
+	t.Helper()
+	br := bufio.NewReader(conn)
+	_, _ = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: site.example\r\n"+request)
+	res, err := http.ReadResponse(br, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, res.Body)
+	if res.Close != closes {
+		t.Errorf("Connection: close is %v, want %v", res.Close, closes)
+	}
+	if !closes {
+		return
+	}
+	if n, err := io.Copy(io.Discard, br); n > 0 || err != nil {
+		t.Errorf("%d bytes after the response, %v", n, err)
 	}
 }
