@@ -183,6 +183,7 @@ func TestDumpUnavailable(t *testing.T) {
 // TestDumpInterrupted ends a Sync in the middle of packages, again and again. What has been
 // received is not requested again.
 func TestDumpInterrupted(t *testing.T) {
+	t.Parallel()
 	src := newDumpSource(t, &rshttp.Options{Division: rshttp.Division{PackageSize: 2_000_000}})
 	for i := range 100 {
 		src.put(t, fmt.Sprintf("a/%03d", i), strings.Repeat(fmt.Sprintf("%07d\n", i), 10_000))

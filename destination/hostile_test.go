@@ -260,6 +260,7 @@ func TestOldList(t *testing.T) {
 // TestLeftPartial has a transfer that breaks, of a resource that is later no longer listed,
 // and a resource that always fails.
 func TestLeftPartial(t *testing.T) {
+	t.Parallel()
 	list := func(entries string) string {
 		return openURLSet + `<rs:md capability="resourcelist"/><url><loc>BASE/missing</loc></url>` + entries + `</urlset>`
 	}

@@ -11,6 +11,7 @@ import (
 // TestCopiedManifest has a copy of a manifest (rel="contents") with other paths than the manifest
 // in the package, which decides. No resource is requested.
 func TestCopiedManifest(t *testing.T) {
+	t.Parallel()
 	plain := func(name, md string) string {
 		return `<url><loc>BASE/` + name + `</loc><lastmod>2025-01-01T00:30:00Z</lastmod><rs:md ` + md + `/></url>`
 	}

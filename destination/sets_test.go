@@ -98,13 +98,13 @@ func TestMovedNew(t *testing.T) {
 
 // TestMaxState has a Source that lists more than the state may hold, until it may hold more.
 func TestMaxState(t *testing.T) {
-	many := make([]string, 5000)
+	many := make([]string, 2000)
 	for i := range many {
 		many[i] = fmt.Sprint("resource/", i)
 	}
 	s, url := newScript(t, withoutChanges(listOf(many...)))
-	m := openMirror(t, url, t.TempDir(), &destination.Options{MaxState: 500_000})
-	if _, err := m.Sync(t.Context()); err == nil || !strings.Contains(err.Error(), "the limit of 500000 bytes") {
+	m := openMirror(t, url, t.TempDir(), &destination.Options{MaxState: 200_000})
+	if _, err := m.Sync(t.Context()); err == nil || !strings.Contains(err.Error(), "the limit of 200000 bytes") {
 		t.Fatalf("got %v", err)
 	}
 	m.close()

@@ -203,6 +203,7 @@ func TestFaults(t *testing.T) {
 // TestTruncated has transfers that break again and again: of resources, which are
 // resumed, and of lists, which are read again.
 func TestTruncated(t *testing.T) {
+	t.Parallel()
 	src := newSource(t, nil)
 	large := strings.Repeat("abcdefghij", 300_000)
 	src.put(t, "large", large)
@@ -316,6 +317,7 @@ func TestRobots(t *testing.T) {
 
 // TestRetryAfter waits as long as the Source asks for.
 func TestRetryAfter(t *testing.T) {
+	t.Parallel()
 	src := newSource(t, nil)
 	src.put(t, "a", "text")
 	var asked atomic.Bool
@@ -401,6 +403,7 @@ func TestFolderOfOthers(t *testing.T) {
 // TestDeadHost has more resources at a dead host, and more that always fail, than are tried
 // at a time. They keep no others from being copied.
 func TestDeadHost(t *testing.T) {
+	t.Parallel()
 	dead := httptest.NewServer(nil)
 	dead.Close()
 	src := serve(t, func(w http.ResponseWriter, r *http.Request) {
