@@ -69,6 +69,7 @@ func TestRS1_ChannelsApart(t *testing.T) {
 // TestRS2_SeveralSets: a change of a resource in several sets is sent on the change
 // channel of each.
 func TestRS2_SeveralSets(t *testing.T) {
+	t.Parallel()
 	h := newHubServer(t)
 	hubs := []topic.RemoteHub{{URI: h.uri}}
 	papers := memory.New(nil)
@@ -234,6 +235,7 @@ func TestWP8_TopicsStay(t *testing.T) {
 
 // TestRS6_Submission checks the request that a hub gets.
 func TestRS6_Submission(t *testing.T) {
+	t.Parallel()
 	h := newHubServer(t)
 	papers := memory.New(nil)
 	pushed(t, rshttp.Options{}, rshttp.Set{Provider: papers, RemoteHubs: []topic.RemoteHub{{URI: h.uri}}})
