@@ -15,6 +15,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
 	"github.com/resourcesync-go/resourcesync/adapters/sidecar"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
@@ -143,14 +144,19 @@ func TestHTMLLinkOfCoveredPages(t *testing.T) {
 	}
 }
 
-// chunkings yields ways to cut n bytes: every cut in two, byte by byte, and random.
+// chunkings yields ways to cut n bytes: every cut in two, byte by byte, and random. Everyday runs cut
+// long pages in two at every 13th place, and have fewer random ways.
 func chunkings(n int) func(func([]int) bool) {
 	return func(yield func([]int) bool) {
 		if !yield([]int{n}) {
 			return
 		}
 		if n < 5000 {
-			for i := 1; i < n; i++ {
+			step := 1
+			if n > 500 {
+				step = needs.Size(13, 1)
+			}
+			for i := 1; i < n; i += step {
 				if !yield([]int{i, n - i}) {
 					return
 				}
@@ -164,7 +170,7 @@ func chunkings(n int) func(func([]int) bool) {
 			return
 		}
 		rng := rand.New(rand.NewPCG(1, uint64(n)))
-		for range 20 {
+		for range needs.Size(5, 20) {
 			var sizes []int
 			for left := n; left > 0; {
 				sizes = append(sizes, min(left, 1+rng.IntN(1+n/3)))

@@ -8,24 +8,26 @@ import (
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sidecar"
+	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
 // TestLinkTransport: a scanner sees the page that a visitor of the wrapped website
 // receives, with the validators of the upstream.
 func TestLinkTransport(t *testing.T) {
+	src := newSource(t)
 	for _, tt := range pages {
 		t.Run(tt.name, func(t *testing.T) {
 			page := strings.ReplaceAll(tt.page, "^", "")
 			for _, trailer := range []string{"", "Repr-Digest", "X-Time"} {
 				for _, zipped := range []bool{false, true} {
-					checkLinkTransport(t, tt.contentType, page, trailer, zipped)
+					checkLinkTransport(t, src, tt.contentType, page, trailer, zipped)
 				}
 			}
 		})
 	}
 }
 
-func checkLinkTransport(t *testing.T, contentType, page, trailer string, zipped bool) {
+func checkLinkTransport(t *testing.T, src *rshttp.Source, contentType, page, trailer string, zipped bool) {
 	t.Helper()
 	body := page
 	if zipped {
@@ -48,7 +50,7 @@ func checkLinkTransport(t *testing.T, contentType, page, trailer string, zipped 
 	defer upstream.Close()
 	visited := httptest.NewRecorder()
 	r := httptest.NewRequest("GET", "https://example.org/page", nil)
-	linkingSite(t, newSource(t), upstream.URL, nil).ServeHTTP(visited, r)
+	linkingSite(t, src, upstream.URL, nil).ServeHTTP(visited, r)
 	want := content(t, visited.Result())
 
 	transport := sidecar.NewTransport(upstream.URL, "https://example.org/")
