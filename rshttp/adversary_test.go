@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -342,6 +343,7 @@ func TestSmallPackages(t *testing.T) {
 // while the set changes. Each download matches the manifest in it, for some state of
 // the set.
 func TestPackageUnderWrites(t *testing.T) {
+	downloads := needs.Size(150, 400)
 	for name, p := range map[string]func(*shelf) resourcesync.Provider{
 		"every upgrade": func(s *shelf) resourcesync.Provider { return s },
 		"bare":          func(s *shelf) resourcesync.Provider { return bare{s} },
@@ -370,7 +372,7 @@ func TestPackageUnderWrites(t *testing.T) {
 				writers        sync.WaitGroup
 			)
 			defer writers.Wait()
-			for i := range 400 {
+			for i := range downloads {
 				// Changes come before, within and between requests.
 				writers.Go(func() { s.put(fmt.Sprintf("%06d.txt", i%8), noise(uint32(1000+i), 3000)) })
 				first, body, err := fetch()
@@ -392,8 +394,8 @@ func TestPackageUnderWrites(t *testing.T) {
 				}
 			}
 			t.Logf("%d packages came whole, %d were resumed", whole, resumed)
-			if whole < 40 {
-				t.Errorf("%d of 400 packages came whole", whole)
+			if whole < downloads/10 {
+				t.Errorf("%d of %d packages came whole", whole, downloads)
 			}
 		})
 	}

@@ -45,6 +45,7 @@ func firstPage(t *testing.T, res string) string {
 // the old index no longer validates. The page stays split although the Cutter does not
 // know about it and fails in between.
 func TestSplitPage(t *testing.T) {
+	needs.Time(t)
 	p := &counted{counting: counting{sized{120, 500_000}}}
 	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 110}}, rshttp.Set{Provider: p})
 	before := get(t, src, index)

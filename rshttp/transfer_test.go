@@ -17,6 +17,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
@@ -59,6 +60,7 @@ func TestResume(t *testing.T) {
 // TestResumeCurl has curl -C - resume an interrupted download at 50 random places in
 // turn.
 func TestResumeCurl(t *testing.T) {
+	needs.Time(t)
 	curl, ok := tool(t, "curl")
 	if !ok {
 		t.Skip("no curl to resume with")
