@@ -93,7 +93,7 @@ func plainOf(t testing.TB, text *Text) []byte {
 // TestSteps: after any changes, the reused and the rendered parts together equal a
 // complete rendering, byte for byte.
 func TestSteps(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range uint64(needs.Size(6, 12)) { // six have all kinds of items and ranges
 		rnd := rand.New(rand.NewPCG(seed, 12))
 		key := func() string { return fmt.Sprintf("%06d", rnd.IntN(1_000_000)) }
 		sorted := func(items []item) []item {
