@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
@@ -77,7 +78,7 @@ func (s *Cache) held(used map[*Message]bool) (bytes, inUse int, once bool) {
 // all of them. Each reader sees every existing message, in order, and the counted
 // memory is correct and bounded.
 func TestCache(t *testing.T) {
-	for seed := range uint64(50) {
+	for seed := range uint64(needs.Size(15, 50)) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		store := &gappy{}
 		limit := 300_000 + rnd.IntN(500_000)
