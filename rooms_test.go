@@ -22,7 +22,7 @@ var rooms = map[string][]string{
 		"follow.go", "audit.go", "status.go", "sink.go", "metrics.go", "mirror.go", "settings.go",
 	},
 	"cmd/resourcesync/internal/daemon": {
-		"ready.go", "status.go", "problems.go", "publish.go", "release.go", "metrics.go", "reserved.go", "reload.go",
+		"ready.go", "status.go", "health.go", "publish.go", "release.go", "metrics.go", "reserved.go", "reload.go",
 		"publication.go", "member.go", "progress.go", "harvesters.go", "daemon.go",
 	},
 	"cmd/resourcesync/internal/site": {
