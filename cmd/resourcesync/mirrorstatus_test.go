@@ -73,7 +73,7 @@ func (c *copyServer) page(t testing.TB) (*http.Response, string) {
 }
 
 // TestMirrorStatus follows a Source by WebSocket. The page, the JSON, the metrics, healthz and the
-// command report that the copy is in sync, then why it is not, and then that it is again.
+// command report that the copy is in sync. docs/mirror.md has each metric of a copy, and no other.
 func TestMirrorStatus(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -101,6 +101,12 @@ func TestMirrorStatus(t *testing.T) {
 		if res.StatusCode != 200 || !strings.Contains(page, want) {
 			t.Errorf("%s: the page lacks %q: %s", res.Status, want, page)
 		}
+	}
+	names := func(text string) []string {
+		return slices.Compact(slices.Sorted(slices.Values(regexp.MustCompile(`resourcesync_copy_[a-z_]+`).FindAllString(text, -1))))
+	}
+	if metrics, documented := names(strings.Join(f.metrics(t), "\n")), names(read(t, "../../docs/mirror.md")); !slices.Equal(metrics, documented) {
+		t.Errorf("metrics %q\ndocumented %q", metrics, documented)
 	}
 	at := strings.TrimSuffix(strings.TrimPrefix(f.url, "http://"), "/")
 	if code, stdout, stderr := query(t, at); code != 0 || stderr != "" || !regexp.MustCompile(`(?s)^Healthy\n\n  Source +`+regexp.QuoteMeta(s.site)+`\n.*  Behind +nothing\n.*  Next run .*Change Notifications +WebSocket +open `).MatchString(stdout) {

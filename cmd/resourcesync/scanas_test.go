@@ -1,10 +1,35 @@
 package main
 
 import (
+	"net/netip"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/origin"
 )
+
+// TestScanAsForms checks all valid forms of --scan-as.
+func TestScanAsForms(t *testing.T) {
+	address := netip.MustParseAddr
+	for given, want := range map[string]sitemap.Stranger{
+		"none":                       {Off: true},
+		"192.0.2.1":                  {Address: address("192.0.2.1")},
+		"2001:db8::1":                {Address: address("2001:db8::1")},
+		" 192.0.2.1, ":               {Address: address("192.0.2.1")},
+		"192.0.2.1,CF-Connecting-IP": {Address: address("192.0.2.1"), Headers: []string{"CF-Connecting-IP"}},
+		"203.0.113.7, x-forwarded-for, forwarded": {Address: address("203.0.113.7"), Headers: []string{"x-forwarded-for", "forwarded"}},
+		"2001:db8::1 X-Real-IP":                   {Address: address("2001:db8::1"), Headers: []string{"X-Real-IP"}},
+	} {
+		c, err := parseProxy([]string{"--upstream", "http://127.0.0.1:1", "--scan-as", given})
+		must(t, err)
+		if got := c.Sets[0].(*origin.Upstream).Stranger; !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: got %+v, want %+v", given, got, want)
+		}
+	}
+}
 
 // TestScanAs: invalid forms of --scan-as are refused with what is valid.
 func TestScanAs(t *testing.T) {

@@ -31,7 +31,7 @@ func (c *Config) requestAudit(ctx context.Context, screen *terminal.Screen, stdo
 		a, err := request.Await(wait)
 		stop()
 		if !errors.Is(err, context.DeadlineExceeded) {
-			return c.auditResult(a, err, screen, stdout)
+			return c.AuditResult(a, err, screen, stdout)
 		}
 		d, err := open()
 		if err == nil {
@@ -49,11 +49,11 @@ const retryState = 10 * time.Second
 
 func (c *Config) runAudit(ctx context.Context, d *destination.Destination, screen *terminal.Screen, stdout io.Writer) error {
 	a, err := d.Audit(ctx)
-	return c.auditResult(a, err, screen, stdout)
+	return c.AuditResult(a, err, screen, stdout)
 }
 
-// auditResult prints the report of an audit, and returns an error if the copy differs.
-func (c *Config) auditResult(a *destination.AuditReport, err error, screen *terminal.Screen, stdout io.Writer) error {
+// AuditResult prints the report of an audit, and returns an error if the copy differs.
+func (c *Config) AuditResult(a *destination.AuditReport, err error, screen *terminal.Screen, stdout io.Writer) error {
 	screen.Status("")
 	if err != nil {
 		return c.noAnswer(err)

@@ -115,13 +115,13 @@ func (m *mirroring) report(report *destination.Report, err error) error {
 	if err != nil {
 		m.failure.Store(new(err.Error()))
 	}
-	return m.result(report, err, m.screen, m.stdout)
+	return m.Result(report, err, m.screen, m.stdout)
 }
 
-// result prints a report, and returns an error if the copy is not up to date. It prints no report
+// Result prints a report, and returns an error if the copy is not up to date. It prints no report
 // if the run could not read the Source, and no text if nothing was copied, because these would
 // only hide the error.
-func (c *Config) result(report *destination.Report, err error, screen *terminal.Screen, stdout io.Writer) error {
+func (c *Config) Result(report *destination.Report, err error, screen *terminal.Screen, stdout io.Writer) error {
 	screen.Status("")
 	c.warn(screen, report.Deviations, report.Deviating)
 	if report.Moved != "" && !c.json {

@@ -39,7 +39,7 @@ func (m *mirroring) statusNow(context.Context) (any, status.Health, func() ([]by
 // copyStatus describes the copy. A copy has problems if the last run has failed or left something
 // undone; a first run that has not ended is not a problem.
 func (m *mirroring) copyStatus() *status.CopyStatus {
-	s := &status.CopyStatus{Copy: status.Copy{Status: m.Destination.Status(), Dir: m.at(), Release: m.release()}}
+	s := &status.CopyStatus{Copy: status.Copy{Status: m.Destination.Status(), Dir: m.at(), Release: m.Release()}}
 	c := &s.Copy
 	if next := m.next.Load(); next != nil {
 		c.Next = *next
@@ -74,8 +74,8 @@ func absolute(path string) string {
 	return path
 }
 
-// release returns the command that carries out held deletions.
-func (c *Config) release() string {
+// Release returns the command that carries out held deletions.
+func (c *Config) Release() string {
 	words := []string{"resourcesync", "mirror", settings.ShellWord(c.Source), settings.ShellWord(c.at())}
 	if bucketurl.Is(c.Folder) {
 		words = append(words, "--state-folder", settings.ShellWord(absolute(c.state)))

@@ -81,7 +81,7 @@ func (c *Upstream) Open(_ context.Context, m *Set) (*Content, error) {
 		Rate:      requests.Unlimited(c.rate),
 		Revisit:   cmp.Or(c.revisit, -1),
 		Folder:    folder,
-		Stranger:  c.stranger,
+		Stranger:  c.Stranger,
 		MaxRefuse: c.StoreOptions().MaxDelete,
 		Remedy:    "set the address and header of one that it trusts, or none, with --scan-as, or publish the deletions with \"resourcesync confirm-deletions\"; see docs/sidecar.md",
 

@@ -32,7 +32,7 @@ type Upstream struct {
 	noREST   bool // --recent none
 	trusted  []netip.Prefix
 	distrust bool // --trust-proxy none
-	stranger sitemap.Stranger
+	Stranger sitemap.Stranger
 	scanFrom netip.Addr // the local address of the scanner's connections, if it is valid
 
 	respectCacheControl bool
@@ -124,7 +124,7 @@ func (c *Upstream) setScanFrom(text string) (err error) {
 }
 
 func (c *Upstream) setStranger(text string) (err error) {
-	c.stranger, err = parseStranger(text)
+	c.Stranger, err = parseStranger(text)
 	return err
 }
 

@@ -136,3 +136,11 @@ func TestPlaces(t *testing.T) {
 		}
 	}
 }
+
+// FuzzParseFile: any text is parsed or returns an error.
+func FuzzParseFile(f *testing.F) {
+	for _, seed := range []string{"", "a: b", "sets:\n- {kind: folder}", "a: &x [1]\nb: *x", "<<: *x", "? [a]\n: b", "sets: [[a]]", "a: !!binary x"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) { _, _ = ParseFile("site.yaml", text) })
+}
