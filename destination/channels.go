@@ -90,7 +90,31 @@ func (f *follower) listen(ctx context.Context, sets []tree.Set) error {
 			return err
 		}
 	}
+	f.logPolled(sets)
 	return nil
+}
+
+// logPolled logs how many sets no channel pushes, if the number has changed: their changes are
+// noticed only by the Syncs. A hub among them is used if FollowOptions has a Callback.
+func (f *follower) logPolled(sets []tree.Set) {
+	pushed := make(map[string]bool)
+	for _, c := range f.channels {
+		for _, u := range c.uses {
+			pushed[u.set] = pushed[u.set] || u.capability == resourcesync.ChangeNotification
+		}
+	}
+	polled, hub := 0, false
+	for _, set := range sets {
+		if pushed[set.URI] {
+			continue
+		}
+		polled++
+		hub = hub || slices.ContainsFunc(set.Channels, func(ch tree.Channel) bool { return len(ch.Hubs) > 0 })
+	}
+	if polled > 0 && polled != f.polled {
+		f.log.Info("polling sets without a channel", "sets", polled, "every", f.options.Every, "unusedHub", hub)
+	}
+	f.polled = polled
 }
 
 // key returns the key of a channel. Its address is empty if the channel cannot be

@@ -101,6 +101,7 @@ type follower struct {
 
 	progress map[string]*progress // of sets
 	channels map[channelKey]*following
+	polled   int            // sets without a channel, as last logged
 	messages chan struct{}  // limits the WebSocket messages that are received at a time
 	running  sync.WaitGroup // the channels that are being left
 	sparse   sparse.Log

@@ -2,6 +2,7 @@ package destination_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -259,7 +260,7 @@ func openMirror(t testing.TB, url, dir string, o *destination.Options) *mirror {
 	if o == nil {
 		o = &destination.Options{}
 	}
-	o.Logger = slog.New(slog.DiscardHandler)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	d, err := destination.New(url, folder, o)
 	if err != nil {
 		t.Fatal(err)
