@@ -196,8 +196,8 @@ func (u *upload) complete() bool {
 	return u.eof
 }
 
-// end interrupts a running Read and waits for it. In full duplex, net/http panics if the
-// body is read after the handler has returned.
+// end interrupts a running Read and waits for it. Otherwise that Read would remove the deadline for the rest of the
+// body, and a client that sends nothing more would keep the connection open.
 func (u *upload) end() {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -56,8 +56,8 @@ func answerEarly(conn net.Conn) {
 	}
 }
 
-// TestUploadAnsweredEarly: the server never reads a body together with the transport,
-// and a connection with an unread body is not used again.
+// TestUploadAnsweredEarly: a connection with an unread body is not used again. If it were, the server would panic because
+// it would read the next request while it discards that body.
 func TestUploadAnsweredEarly(t *testing.T) {
 	var mu sync.Mutex
 	var logged bytes.Buffer
@@ -146,20 +146,7 @@ func TestUploadLinger(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				transport := sidecar.NewTransport("http://upstream.example", "http://site.example/")
-				transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
-					ours, theirs := net.Pipe()
-					go answerEarly(theirs)
-					return ours, nil
-				}
-				defer transport.CloseIdleConnections()
-				client, accepted := net.Pipe()
-				defer client.Close()
-				ln := &pipeListener{conns: make(chan net.Conn, 1)}
-				ln.conns <- accepted
-				server := &http.Server{Handler: newProxy(t, "http://upstream.example", &sidecar.ProxyOptions{Transport: transport})}
-				go func() { _ = server.Serve(ln) }()
-				defer server.Close()
+				client := dialProxy(t, answerEarly)
 				began := time.Now()
 				checkUpload(t, client, request, true)
 				if took := time.Since(began); took > 6*time.Second {
@@ -168,6 +155,47 @@ func TestUploadLinger(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestUploadPause: the proxy closes the connection of a client that has sent nothing for a minute, although the body is
+// incomplete and the website waits for the rest.
+func TestUploadPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := dialProxy(t, func(conn net.Conn) {
+			defer conn.Close()
+			_, _ = io.Copy(io.Discard, conn)
+		})
+		began := time.Now()
+		_, _ = io.WriteString(client, "POST / HTTP/1.1\r\nHost: site.example\r\nContent-Length: 1000\r\n\r\npart")
+		if text, err := io.ReadAll(client); len(text) > 0 || err != nil {
+			t.Errorf("%q, %v", text, err)
+		}
+		if took := time.Since(began); took < time.Minute || took > 66*time.Second {
+			t.Errorf("the connection is closed after %v", took)
+		}
+	})
+}
+
+// dialProxy connects to a proxy without a network. website serves the connections to its upstream.
+func dialProxy(t *testing.T, website func(net.Conn)) net.Conn {
+	t.Helper()
+	transport := sidecar.NewTransport("http://upstream.example", "http://site.example/")
+	transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+		ours, theirs := net.Pipe()
+		go website(theirs)
+		return ours, nil
+	}
+	client, accepted := net.Pipe()
+	ln := &pipeListener{conns: make(chan net.Conn, 1)}
+	ln.conns <- accepted
+	server := &http.Server{Handler: newProxy(t, "http://upstream.example", &sidecar.ProxyOptions{Transport: transport})}
+	go func() { _ = server.Serve(ln) }()
+	t.Cleanup(func() {
+		server.Close()
+		client.Close()
+		transport.CloseIdleConnections()
+	})
+	return client
 }
 
 // A pipeListener accepts connections without a network, which need no address, in a bubble.
