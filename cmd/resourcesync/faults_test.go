@@ -43,7 +43,7 @@ func TestFaultsHelp(t *testing.T) {
 		{args: []string{"serve", ".", "--listne", ":80"}, want: "unknown flag --listne; did you mean --listen?"},
 		{args: []string{"serve", ".", "--listen"}, want: "--listen needs a value"},
 		{args: []string{"proxy", "http://127.0.0.1"}, want: `unexpected argument "http://127.0.0.1"; did you mean --upstream http://127.0.0.1?`},
-		{args: []string{"table", "--db", "wpdb", "--table", "a", "--key", "b", "--uri", "http://a/{b}"}, want: `--db "wpdb": there is no such file; the name of a database needs its server, as in mysql://user@127.0.0.1/wpdb`},
+		{args: []string{"table", "--db", "wpdb", "--table", "a", "--key", "b", "--uri", "http://a/{b}", "--listen", "127.0.0.1:0"}, want: `--db "wpdb": there is no such file; the name of a database needs its server, as in mysql://user@127.0.0.1/wpdb`},
 		{args: []string{"serve", ".", "--package-size", "5"}, want: `--package-size "5": give 1KiB or more`},
 		{args: []string{"serve", ".", "--exclude", "[a"}, want: `--exclude "[a": give a name such as Thumbs.db or *.tmp`},
 		{args: []string{"serve", ".", "--exclude", "*.tmp", "--exclude", "none"}, want: `--exclude "*.tmp none": none excludes nothing; leave it out, or the patterns`},
