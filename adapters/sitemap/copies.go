@@ -33,7 +33,7 @@ func (sc *pass) readSitemap(u *url.URL, child func(*url.URL) error) error {
 		}
 		at, err := u.Parse(e.loc)
 		if err != nil || !strings.EqualFold(at.Host, sc.base.Host) {
-			sc.count(func(st *Status) { st.Foreign++ })
+			sc.countForeign(e.loc)
 			return nil
 		}
 		return child(at)

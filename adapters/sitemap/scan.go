@@ -64,6 +64,7 @@ type pass struct {
 	found  chan resourcesync.Resource
 	checks errgroup.Group
 	pages  []page // not yet compared
+	own    bool   // a sitemap names a page of the site
 
 	listed atomic.Int64
 	mu     sync.Mutex
@@ -124,10 +125,22 @@ func (sc *pass) run() error {
 	if err := sc.compare(); err != nil {
 		return err
 	}
-	if failed == nil {
-		sc.copies.prune(seen)
+	if failed != nil {
+		return failed
 	}
-	return failed
+	sc.copies.prune(seen)
+	return sc.allForeign()
+}
+
+// allForeign returns an error if the sitemaps name only URLs of other sites: the base URL is
+// probably wrong, and an empty list would look like an empty site.
+func (sc *pass) allForeign() error {
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	if sc.own || sc.status.Foreign == 0 {
+		return nil
+	}
+	return fmt.Errorf("sitemap: the sitemaps name no page whose URL begins with %s, but %d others such as %.200s: correct the base URL", sc.base, sc.status.Foreign, sc.status.ForeignURL)
 }
 
 const (
@@ -140,9 +153,10 @@ const (
 func (sc *pass) add(e entry) error {
 	u, key, ok := sc.resolve(e.loc)
 	if !ok {
-		sc.count(func(st *Status) { st.Foreign++ })
+		sc.countForeign(e.loc)
 		return nil
 	}
+	sc.own = true
 	sc.pages = append(sc.pages, page{key: key, uri: u, listed: e.modified})
 	if len(sc.pages) < batch {
 		return nil
@@ -216,6 +230,13 @@ func (sc *pass) checkAndApply(p *page) (verdict, error) {
 
 func (sc *pass) countWithheld(reason string) { sc.count(func(st *Status) { st.Withheld[reason]++ }) }
 
+func (sc *pass) countForeign(url string) {
+	sc.count(func(st *Status) {
+		st.Foreign++
+		st.ForeignURL = cmp.Or(st.ForeignURL, url)
+	})
+}
+
 func (sc *pass) count(f func(*Status)) {
 	sc.mu.Lock()
 	defer sc.mu.Unlock()
@@ -241,6 +262,6 @@ func (s *Site) report(now Status) {
 	s.mu.Unlock()
 	if now.Foreign != before.Foreign || now.Invalid != before.Invalid || now.Failed != before.Failed || len(now.Withheld) != len(before.Withheld) {
 		s.log.Info("sitemaps read", "sitemaps", now.Sitemaps, "unchanged", now.Unchanged, "foreign", now.Foreign,
-			"invalid", now.Invalid, "failed", now.Failed, "withheld", now.Withheld)
+			"foreignURL", now.ForeignURL, "invalid", now.Invalid, "failed", now.Failed, "withheld", now.Withheld)
 	}
 }

@@ -95,12 +95,13 @@ type Status struct {
 	Sitemaps  int `json:"sitemaps"`
 	Unchanged int `json:"unchanged"`
 
-	// Foreign is the number of URLs of other sites, Invalid the number of URLs that
-	// cannot be listed, and Withheld the number of pages that do not qualify, by
-	// reason.
-	Foreign  int            `json:"foreign"`
-	Invalid  int            `json:"invalid"`
-	Withheld map[string]int `json:"withheld,omitempty"`
+	// Foreign is the number of URLs of other sites, and ForeignURL the first of them. Invalid
+	// is the number of URLs that cannot be listed, and Withheld the number of pages that do
+	// not qualify, by reason.
+	Foreign    int            `json:"foreign"`
+	ForeignURL string         `json:"foreignURL,omitempty"`
+	Invalid    int            `json:"invalid"`
+	Withheld   map[string]int `json:"withheld,omitempty"`
 
 	// Uncacheable is the number of listed pages whose Cache-Control says private or no-store.
 	// Some may be meant for one visitor; see [Options].RespectCacheControl.

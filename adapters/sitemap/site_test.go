@@ -41,7 +41,7 @@ func TestScan(t *testing.T) {
 			t.Errorf("%s: %s, want %s", known[i].URI, got, want)
 		}
 	}
-	if st := h.site.Status(); st.Sitemaps != 3 || st.Foreign != 2 {
+	if st := h.site.Status(); st.Sitemaps != 3 || st.Foreign != 2 || st.ForeignURL != "https://other.example/x" {
 		t.Errorf("%+v", st)
 	}
 
@@ -63,6 +63,29 @@ func TestScan(t *testing.T) {
 	h.serve("/s1.xml", page(urlset("/ 2026-01-01")))
 	h.serve("/s2.txt", page("https://example.org/file.pdf"))
 	h.mustScan(t, "/", "/file.pdf")
+}
+
+// TestOtherAddress: a scan fails if the sitemaps name the website by another address only. It
+// deletes nothing.
+func TestOtherAddress(t *testing.T) {
+	h := newHarness(t, sitemap.Options{})
+	h.serve("/", page("<html>front</html>"))
+	h.serve("/sitemap.xml", page(urlset("/")))
+	h.mustScan(t, "/")
+	const want = "name no page whose URL begins with https://example.org/, but 2 others such as http"
+	h.serve("/sitemap.xml", page(urlset("http://127.0.0.1:8000/", "http://example.org/")))
+	if _, err := h.scan(t); err == nil || !strings.Contains(err.Error(), want+"://127.0.0.1:8000/:") {
+		t.Errorf("pages: %v", err)
+	}
+	h.serve("/sitemap.xml", page(`<sitemapindex><sitemap><loc>https://a.example/1.xml</loc></sitemap><sitemap><loc>https://a.example/2.xml</loc></sitemap></sitemapindex>`))
+	if _, err := h.scan(t); err == nil || !strings.Contains(err.Error(), want+"s://a.example/1.xml:") {
+		t.Errorf("sitemaps: %v", err)
+	}
+	if got := h.listed(t); !slices.Equal(got, []string{"/"}) {
+		t.Errorf("listed: %q", got)
+	}
+	h.serve("/sitemap.xml", page(urlset("/", "http://example.org/")))
+	h.mustScan(t, "/")
 }
 
 // TestPrivacy: only public pages are listed. Pages that no longer qualify are withdrawn
