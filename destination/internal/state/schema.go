@@ -7,8 +7,8 @@ import (
 )
 
 // The schema of a state has a version, the user_version of the database. A new state gets the
-// oldest schema and then all upgrades, so it is the same as one that has been upgraded. A
-// released upgrade never changes; a change of the schema is a new upgrade.
+// schema, and an older one the upgrades, with the same result. A released upgrade never changes;
+// a change of the schema is a new upgrade as well.
 const oldest = 2
 
 // upgrades[i] makes a state of version oldest+i one of the next version.
@@ -24,19 +24,26 @@ var version = int64(oldest + len(upgrades))
 // A pending row is the newest known change of its resource. Its seq gives the order. Its
 // content is also the member of a package, unless that is 0. entries is the number of
 // bitstreams of a package, and baseline is 1 if they have no order.
-const schema2 = `
-CREATE TABLE mirror (source TEXT NOT NULL);
+const schema = `
+CREATE TABLE mirror (source TEXT NOT NULL, list TEXT NOT NULL DEFAULT '');
 CREATE TABLE sets (
 	uri TEXT PRIMARY KEY,
 	cursor INTEGER NOT NULL DEFAULT 0,
 	baseline INTEGER NOT NULL DEFAULT 0,
 	complete INTEGER NOT NULL DEFAULT 0,
-	guard TEXT NOT NULL DEFAULT '{}'
+	guard TEXT NOT NULL DEFAULT '{}',
+	named TEXT NOT NULL DEFAULT '',
+	missed INTEGER NOT NULL DEFAULT 0,
+	base INTEGER NOT NULL DEFAULT 0,
+	lag INTEGER NOT NULL DEFAULT -1
 ) WITHOUT ROWID;
 CREATE TABLE document (
 	uri TEXT PRIMARY KEY,
 	etag TEXT NOT NULL,
-	modified TEXT NOT NULL
+	modified TEXT NOT NULL,
+	sets TEXT NOT NULL DEFAULT '',
+	at INTEGER NOT NULL DEFAULT 0,
+	seen INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE TABLE resource (
 	uri TEXT PRIMARY KEY,
@@ -51,7 +58,9 @@ CREATE TABLE resource (
 	size INTEGER NOT NULL,
 	hashes TEXT NOT NULL,
 	etag TEXT NOT NULL,
-	modified TEXT NOT NULL
+	modified TEXT NOT NULL,
+	asked INTEGER NOT NULL DEFAULT 0,
+	vague INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE INDEX resource_list ON resource (list);
 CREATE TABLE also (
@@ -80,24 +89,47 @@ CREATE TABLE pending (
 	attempts INTEGER NOT NULL DEFAULT 0,
 	error TEXT NOT NULL DEFAULT '',
 	package INTEGER NOT NULL DEFAULT 0,
-	member TEXT NOT NULL DEFAULT ''
+	member TEXT NOT NULL DEFAULT '',
+	later INTEGER NOT NULL DEFAULT 0,
+	doubt INTEGER NOT NULL DEFAULT 0,
+	gone INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX pending_package ON pending (package, seq) WHERE package > 0;
+CREATE INDEX pending_later ON pending (later) WHERE later > 0;
 CREATE TABLE package (
 	id INTEGER PRIMARY KEY,
 	uri TEXT NOT NULL UNIQUE,
 	length INTEGER NOT NULL,
 	entries INTEGER NOT NULL,
-	baseline INTEGER NOT NULL
+	baseline INTEGER NOT NULL,
+	at INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE subscription (
 	topic TEXT PRIMARY KEY,
 	callback TEXT NOT NULL,
 	secret TEXT NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE pause (host TEXT PRIMARY KEY, until INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE moved (old TEXT NOT NULL, new TEXT NOT NULL);
+CREATE TABLE placing (intents TEXT NOT NULL);
+CREATE TABLE folder (path TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE page (uri TEXT PRIMARY KEY, next TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE reading (
+	id INTEGER PRIMARY KEY,
+	sets TEXT NOT NULL,
+	uri TEXT NOT NULL,
+	date INTEGER NOT NULL,
+	etag TEXT NOT NULL,
+	modified TEXT NOT NULL,
+	whole INTEGER NOT NULL,
+	closed INTEGER NOT NULL,
+	newest INTEGER NOT NULL,
+	prints BLOB NOT NULL,
+	UNIQUE (sets, uri)
+);
 `
 
-// upgrade3 makes a state of version 2 one of version 3. Until that is released, columns are added
+// upgrade3 makes a state of version 2 one of version 3. Until that is released, columns are also added
 // here, with defaults for what a state of version 2 does not know.
 //
 // later is the time before which a resource is not requested (Retry-After), and pause has such
@@ -169,12 +201,12 @@ func (s *State) upgrade() (isNew bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	switch isNew = found == 0; {
-	case isNew:
-		if err := sqlitex.ExecScript(s.conn, schema2); err != nil {
+	switch {
+	case found == 0:
+		if err := sqlitex.ExecScript(s.conn, schema); err != nil {
 			return false, err
 		}
-		found = oldest
+		return true, s.setVersion()
 	case found < oldest:
 		return false, fmt.Errorf("the state has version %d, and this program reads versions from %d; begin a new copy in an empty folder", found, oldest)
 	case found > version:
@@ -188,5 +220,9 @@ func (s *State) upgrade() (isNew bool, err error) {
 		}
 		found++
 	}
-	return isNew, s.exec(fmt.Sprintf("PRAGMA user_version = %d", found))
+	return false, s.setVersion()
+}
+
+func (s *State) setVersion() error {
+	return s.exec(fmt.Sprintf("PRAGMA user_version = %d", version))
 }
