@@ -57,7 +57,7 @@ type Cuts struct {
 	previous []resourcesync.Cut
 	every    int
 	limit    int
-	anew     bool // ignores previous
+	rebuild  bool // divide without regard to previous
 
 	pages []page
 	// pieces is the current page, split as it must be if it turns out to be too
@@ -84,7 +84,7 @@ func (p *page) add(o page) {
 // were no earlier division.
 func NewCuts(previous []resourcesync.Cut, every int) *Cuts {
 	if len(previous) <= 1 {
-		return &Cuts{MaxPages: rsxml.MaxEntries, every: every, limit: every, anew: true, pieces: make([]page, 1)}
+		return &Cuts{MaxPages: rsxml.MaxEntries, every: every, limit: every, rebuild: true, pieces: make([]page, 1)}
 	}
 	return &Cuts{
 		MaxPages: rsxml.MaxEntries, previous: previous, every: every, limit: Limit(every),
@@ -152,12 +152,12 @@ func (c *Cuts) Done() []resourcesync.Cut {
 	for len(c.previous) > 0 {
 		c.endPage()
 	}
-	if c.anew {
+	if c.rebuild {
 		c.endPage()
 	}
 	pages := join(c.pages, func(a, b *page) bool {
 		small := a.Count+b.Count <= c.every/2 || a.Count == 0 || b.Count == 0
-		return !c.anew && small && a.Count+b.Count <= c.limit && a.bytes+b.bytes <= fill
+		return !c.rebuild && small && a.Count+b.Count <= c.limit && a.bytes+b.bytes <= fill
 	})
 	for n := 0; len(pages) > c.MaxPages && n != len(pages); {
 		n = len(pages)
@@ -216,7 +216,7 @@ func (c *Cuts) endPage() {
 	if whole.Count <= c.limit && whole.bytes <= MaxBytes {
 		c.pieces = append(c.pieces[:0], whole)
 	}
-	if n := len(c.pieces); n > 1 && !c.anew {
+	if n := len(c.pieces); n > 1 && !c.rebuild {
 		// Join a small last piece with its neighbour.
 		a, b := &c.pieces[n-2], c.pieces[n-1]
 		if b.Count < c.every/2 && a.Count+b.Count <= c.limit && a.bytes+b.bytes <= MaxBytes {
