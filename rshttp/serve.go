@@ -85,7 +85,7 @@ func (s *Source) document(ctx context.Context, t document.Target, kept *response
 		return kept, nil
 	}
 	if t.Kind.State == nil {
-		return s.renderAnew(ctx, t) // at once, even while sets are busy
+		return s.rerender(ctx, t) // at once, even while sets are busy
 	}
 	unlisted := t.Unlisted()
 	v, err := s.requests.Of(unlisted).Do(ctx, t.Path, admission.Job{
@@ -94,7 +94,7 @@ func (s *Source) document(ctx context.Context, t document.Target, kept *response
 		},
 		Work: func(ctx context.Context) (any, error) {
 			defer s.renderings.Release(unlisted)
-			return s.renderAnew(ctx, t)
+			return s.rerender(ctx, t)
 		},
 	})
 	if err != nil {
@@ -103,8 +103,8 @@ func (s *Source) document(ctx context.Context, t document.Target, kept *response
 	return v.(*response), nil
 }
 
-// renderAnew renders t and caches the result, unless the cached document has become fresh.
-func (s *Source) renderAnew(ctx context.Context, t document.Target) (doc *response, err error) {
+// rerender renders t and caches the result, unless the cached document has become fresh.
+func (s *Source) rerender(ctx context.Context, t document.Target) (doc *response, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.Limits.RenderTimeout)
 	defer cancel()
 	kept := s.cache.get(t.Path)
