@@ -83,12 +83,12 @@ func (c *Contents) AddResource(r resourcesync.Resource) (path string, err error)
 		return "", ErrDuplicate
 	}
 	c.uris[r.URI] = true
-	return "/" + c.add(item{Change: bare(resourcesync.Change{Resource: r})}), nil
+	return "/" + c.add(item{Change: forOpener(resourcesync.Change{Resource: r})}), nil
 }
 
 // AddChange adds the bitstreams of a change, and their paths to its entry.
 func (c *Contents) AddChange(change *resourcesync.Change, e *rsxml.Entry) {
-	of := bare(*change)
+	of := forOpener(*change)
 	if change.Type != resourcesync.Deleted {
 		e.Metadata.Path = "/" + c.add(item{Change: of})
 	}
@@ -115,8 +115,8 @@ func patchItem(c resourcesync.Change, l resourcesync.Link) item {
 	return it
 }
 
-// bare returns the part of c that an opener needs.
-func bare(c resourcesync.Change) resourcesync.Change {
+// forOpener returns the part of c that an opener needs.
+func forOpener(c resourcesync.Change) resourcesync.Change {
 	c.Resource.Links, c.Resource.Attrs = nil, nil
 	c.Resource = c.Resource.Clone()
 	return c

@@ -115,7 +115,7 @@ func (rs *Resources) Cut(ctx context.Context, previous []resourcesync.Cut) ([]re
 	case len(previous) == 1:
 		_, err = rs.weigh(ctx, partition.Whole, cuts)
 	default:
-		err = rs.divideAgain(ctx, previous, touched, cuts)
+		err = rs.repartition(ctx, previous, touched, cuts)
 	}
 	if err != nil {
 		return nil, err
@@ -135,9 +135,9 @@ func (rs *Resources) Cut(ctx context.Context, previous []resourcesync.Cut) ([]re
 	return now, nil
 }
 
-// divideAgain adds the packages of an earlier division to cuts. It lists those that have
+// repartition adds the packages of an earlier division to cuts. It lists those that have
 // changed. touched, unless it is nil, says which may have.
-func (rs *Resources) divideAgain(ctx context.Context, previous []resourcesync.Cut, touched []bool, cuts *paging.Cuts) error {
+func (rs *Resources) repartition(ctx context.Context, previous []resourcesync.Cut, touched []bool, cuts *paging.Cuts) error {
 	loads, i := make(map[resourcesync.Range]load, len(previous)), 0
 	for r := range partition.Ranges(previous, "") {
 		now, known := rs.loads[r]
