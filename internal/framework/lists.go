@@ -43,13 +43,13 @@ func (d *Feed) changes(ctx context.Context, k *known) ([]rsxml.Entry, error) {
 	var news []rsxml.Entry
 	var born, closed time.Time
 	if k.ChangeList.splits(windows) {
-		if born, err = d.born(ctx, windows[len(windows)-1]); err != nil {
+		if born, err = d.windowStart(ctx, windows[len(windows)-1]); err != nil {
 			return nil, err
 		}
 		if i := k.ChangeList.closed(windows); i >= 0 {
 			// Readers see the list closed from the change that closed it, not
 			// from its end.
-			if closed, err = d.born(ctx, windows[i+1]); err != nil {
+			if closed, err = d.windowStart(ctx, windows[i+1]); err != nil {
 				return nil, err
 			}
 		}
@@ -97,10 +97,10 @@ func (d *Feed) readJournal(ctx context.Context, before *knownJournal, windows []
 	return now, nil
 }
 
-// born returns the time at which the open window w began: the time of its first change,
+// windowStart returns the time at which the open window w began: the time of its first change,
 // which closed the previous window, or the end of the previous window if there is no
 // change.
-func (d *Feed) born(ctx context.Context, w resourcesync.Interval) (time.Time, error) {
+func (d *Feed) windowStart(ctx context.Context, w resourcesync.Interval) (time.Time, error) {
 	first, err := d.set.Journal().First(ctx, w)
 	if err == nil && first.IsZero() {
 		first = w.From
