@@ -61,7 +61,7 @@ func (s *Set) apply(edits []changes.Edit) changes.Counts {
 	b.Apply(edits)
 	vacated := b.Vacated()
 	for _, uri := range vacated {
-		s.loadHeir(&b, uri)
+		s.loadSuccessor(&b, uri)
 	}
 	b.Reannounce(vacated)
 	s.save(&b)
@@ -86,8 +86,8 @@ func (s *Set) load(b *changes.Batch, key string) {
 	b.Items[key] = loaded
 }
 
-// loadHeir adds the first resource at uri that b does not have yet to b.
-func (s *Set) loadHeir(b *changes.Batch, uri string) {
+// loadSuccessor adds to b the first resource at uri that b does not have yet.
+func (s *Set) loadSuccessor(b *changes.Batch, uri string) {
 	s.state.places.Ascend(placeOf(uri, ""), func(p place) bool {
 		if p.uri != uri {
 			return false
