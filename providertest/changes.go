@@ -89,7 +89,7 @@ func changesNewest(ctx context.Context, s *subject) {
 		case found == (c.Type == resourcesync.Deleted):
 			fail("the newest change is %v, but the resource is in the set: %t", c, found)
 		case found && !s.agree(c.Resource, r):
-			fail("%v is not that in the set: %s", c, unlike(c.Resource, r))
+			fail("%v is not that in the set: %s", c, describeDifference(c.Resource, r))
 		}
 	}
 }

@@ -55,7 +55,7 @@ func TestUnlike(t *testing.T) {
 		}),
 		`Links[0].Href is "y", expected "x"`: with(func(r *resourcesync.Resource) { r.Links[0].Href = "y" }),
 	} {
-		if text := unlike(got, base); text != want {
+		if text := describeDifference(got, base); text != want {
 			t.Errorf("%s, want %s", text, want)
 		}
 	}
@@ -63,7 +63,7 @@ func TestUnlike(t *testing.T) {
 		with(func(r *resourcesync.Resource) { r.Length = resourcesync.Length{} }),
 		with(func(r *resourcesync.Resource) { r.Hashes = []resourcesync.Hash{{Algorithm: "md5"}} }),
 	} {
-		is, expected, _ := strings.Cut(unlike(got, base), ", expected ")
+		is, expected, _ := strings.Cut(describeDifference(got, base), ", expected ")
 		if strings.HasSuffix(is, " is "+expected) {
 			t.Errorf("two equal values: %s, expected %s", is, expected)
 		}

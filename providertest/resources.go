@@ -65,7 +65,7 @@ func resourcesComplete(ctx context.Context, s *subject) {
 		case !found:
 			fail("%v is missing", want)
 		case !s.Equal(r, want):
-			fail("%v: %s", want, unlike(r, want))
+			fail("%v: %s", want, describeDifference(r, want))
 		}
 		delete(got, want.Key)
 	}

@@ -264,7 +264,7 @@ func (q sequence[T]) lastingStrings(ctx context.Context, s *subject) {
 	})
 	for i := range kept {
 		if kept[i] != copies[i] {
-			fail("a yielded string has changed: it %s", unlike(kept[i], copies[i]))
+			fail("a yielded string has changed: it %s", describeDifference(kept[i], copies[i]))
 		}
 	}
 }

@@ -72,7 +72,7 @@ func difference[T any](got, want []T, same func(got, want T) bool) error {
 			return fmt.Errorf("%s is an extra value at the end", title(got[i]))
 		case same(got[i], want[i]):
 		case title(got[i]) == title(want[i]):
-			return fmt.Errorf("%s: %s", title(got[i]), unlike(got[i], want[i]))
+			return fmt.Errorf("%s: %s", title(got[i]), describeDifference(got[i], want[i]))
 		default:
 			return fmt.Errorf("%s, expected %s", title(got[i]), title(want[i]))
 		}
@@ -95,9 +95,9 @@ func same[T any](a, b T) bool {
 	return len(differing(a, b)) == 0
 }
 
-// unlike describes how got differs from want: by the fields that differ, if it is a
+// describeDifference describes how got differs from want: by the fields that differ, if it is a
 // struct. It never prints two equal values.
-func unlike(got, want any) string {
+func describeDifference(got, want any) string {
 	if parts := differing(got, want); len(parts) > 0 {
 		return strings.Join(parts, "; ")
 	}
