@@ -25,8 +25,8 @@ func readHubCursor(r rowdb.Row) pushlog.HubCursor {
 func (l *Log) putHubCursor(ctx context.Context, c rowdb.Conn, cursor pushlog.HubCursor, conflict string) error {
 	_, err := c.Exec(ctx, "INSERT INTO rs_hub_cursor (log_id, "+hubCursorColumns+`, used)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT (log_id, topic, hub) `+conflict,
-		l.id, []byte(cursor.Topic), []byte(cursor.Hub), cursor.Taken, cursor.Failures, cursor.FailingSince.UnixMicro(), legible(cursor.LastError), cursor.Retry.UnixMicro(),
-		cursor.Refused, cursor.Lost, cursor.LastRefused, legible(cursor.RefusedError), l.now().UnixMicro())
+		l.id, []byte(cursor.Topic), []byte(cursor.Hub), cursor.Taken, cursor.Failures, cursor.FailingSince.UnixMicro(), validText(cursor.LastError), cursor.Retry.UnixMicro(),
+		cursor.Refused, cursor.Lost, cursor.LastRefused, validText(cursor.RefusedError), l.now().UnixMicro())
 	return err
 }
 

@@ -166,8 +166,8 @@ func number(b bool) int {
 	return 0
 }
 
-// legible returns s without invalid UTF-8 and NUL, which PostgreSQL rejects in text.
-func legible(s string) string {
+// validText returns s without invalid UTF-8 and NUL, which PostgreSQL rejects in text.
+func validText(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
 }
 

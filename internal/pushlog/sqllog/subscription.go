@@ -184,7 +184,7 @@ func (l *Log) Save(ctx context.Context, owner string, progress []pushlog.Progres
 				owner = CASE WHEN $11 = 1 THEN NULL ELSE owner END, due = `+l.dueAfterSave("$5", "$11 = 1")+` WHERE id = $12`, len(held),
 			func(i int) []any {
 				p := &held[i]
-				return []any{p.Taken, p.Failures, p.FailingSince.UnixMicro(), legible(p.LastError), p.Retry.UnixMicro(),
+				return []any{p.Taken, p.Failures, p.FailingSince.UnixMicro(), validText(p.LastError), p.Retry.UnixMicro(),
 					p.Delivered, p.GivenUp, p.LastGivenUp, p.RefusedSince.UnixMicro(), p.LastDelivered.UnixMicro(), number(p.Release), p.ID}
 			})
 	})
