@@ -144,9 +144,9 @@ func (c *checker) requestVersion(ctx context.Context, w *content) *fault {
 	return nil
 }
 
-// blame adds a finding about a resource, unless the resource or its entry has changed during the
-// check.
-func (c *checker) blame(ctx context.Context, w *content, f *fault) error {
+// addUnlessChanged adds a finding about a resource, unless the resource or its entry has changed during the
+// during the check.
+func (c *checker) addUnlessChanged(ctx context.Context, w *content, f *fault) error {
 	if f.mismatch() && (c.changedSince(ctx, w.URI) || c.changed(ctx, w)) || c.gone(ctx, f.err, w) {
 		return ctx.Err()
 	}

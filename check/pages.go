@@ -10,8 +10,8 @@ type page struct {
 	from      expectation // of the document that links to it
 }
 
-// turn reads the pages that no index lists, which most harvesters never find.
-func (w *walker) turn(ctx context.Context, st *set) error {
+// readUnlisted reads the pages that no index lists, which most harvesters never find.
+func (w *walker) readUnlisted(ctx context.Context, st *set) error {
 	for len(w.pages) > 0 {
 		p := w.pages[0]
 		w.pages = w.pages[1:]

@@ -64,7 +64,7 @@ func (w *walker) walk(ctx context.Context, uri string, x expectation, st *set) e
 	if err := w.visit(ctx, uri, x, st); err != nil || x.nested {
 		return err
 	}
-	return w.turn(ctx, st)
+	return w.readUnlisted(ctx, st)
 }
 
 // isSeen reports whether the document at uri has been read.
@@ -80,7 +80,7 @@ func (w *walker) visit(ctx context.Context, uri string, x expectation, st *set) 
 	}
 	if above(x.capability) {
 		if err := tree.CheckDepth(w.level); err != nil {
-			w.endless(x.at, err)
+			w.stopEndless(x.at, err)
 			return nil
 		}
 	}
@@ -107,7 +107,7 @@ func (w *walker) visit(ctx context.Context, uri string, x expectation, st *set) 
 		return err
 	}
 	if err := w.spend(d, time.Since(began)-waits.Total()); err != nil {
-		w.endless(place{document: uri}, err)
+		w.stopEndless(place{document: uri}, err)
 		return nil
 	}
 	if err := st.document(ctx, d, x); err != nil {
@@ -142,8 +142,8 @@ func above(c resourcesync.Capability) bool {
 	return c == resourcesync.Description || c == resourcesync.CapabilityList
 }
 
-// endless reports that a Destination stops here, and ends the walk.
-func (w *walker) endless(at place, err error) {
+// stopEndless reports that a Destination stops here, and ends the walk.
+func (w *walker) stopEndless(at place, err error) {
 	w.spent = true
 	w.add("discovery-endless", at, "", "%v: nothing more was read", err)
 }

@@ -84,10 +84,10 @@ func (st *set) settle(ctx context.Context) error {
 		case w.fault == nil:
 			wants = append(wants, w.want)
 		default:
-			if err := st.blame(ctx, &w.want, w.fault); err != nil {
+			if err := st.addUnlessChanged(ctx, &w.want, w.fault); err != nil {
 				return err
 			}
 		}
 	}
-	return st.request(ctx, wants, func(w *content, f *fault) error { return st.blame(ctx, w, f) })
+	return st.request(ctx, wants, func(w *content, f *fault) error { return st.addUnlessChanged(ctx, w, f) })
 }
