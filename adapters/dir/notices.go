@@ -127,7 +127,7 @@ func (n *notices) note(key string, op fsnotify.Op) {
 		p.op |= op
 		p.last = now
 	case len(n.pending) == maxPending:
-		n.lose()
+		n.overflow()
 	default:
 		n.pending[key] = &pending{now, now, op}
 	}
@@ -138,13 +138,13 @@ func (n *notices) note(key string, op fsnotify.Op) {
 // noteAll records that anything may have changed.
 func (n *notices) noteAll() {
 	n.mu.Lock()
-	n.lose()
+	n.overflow()
 	n.mu.Unlock()
 	n.signal()
 }
 
-// lose forgets the pending events, with n.mu held: anything may have changed.
-func (n *notices) lose() {
+// overflow replaces the pending events by the fact that anything may have changed. The caller holds n.mu.
+func (n *notices) overflow() {
 	n.all, n.lost = true, true
 	clear(n.pending)
 }
