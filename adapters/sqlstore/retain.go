@@ -210,7 +210,7 @@ func forgetDeletions(ctx context.Context, c rowdb.Conn, set int64, all []dropped
 	if err != nil {
 		return err
 	}
-	beside, err := bury(ctx, c, set, forgotten)
+	beside, err := moveDeletionTimes(ctx, c, set, forgotten)
 	if err != nil {
 		return err
 	}
@@ -228,11 +228,11 @@ func forgetDeletions(ctx context.Context, c rowdb.Conn, set int64, all []dropped
 	return err
 }
 
-// bury moves the times of forgotten deletions to rows beside them, and returns these
+// moveDeletionTimes moves the times of forgotten deletions to rows beside them, and returns these
 // rows. If a range that had a deletion still has rows, one of these is among them. So a
 // page does not seem older than the last deletion from it, and a Destination that
 // returns after the retention time does not skip it.
-func bury(ctx context.Context, c rowdb.Conn, set int64, forgotten []dropped) (beside []dropped, err error) {
+func moveDeletionTimes(ctx context.Context, c rowdb.Conn, set int64, forgotten []dropped) (beside []dropped, err error) {
 	for _, order := range []string{"< $2 ORDER BY key DESC", "> $2 ORDER BY key"} {
 		if err == nil {
 			err = c.QueryEach(ctx, "SELECT key, newest FROM rs_resource WHERE set_id = $1 AND key "+order+" LIMIT 1", len(forgotten),

@@ -160,7 +160,7 @@ func (sc *scanRun) spill(ctx context.Context, keys [][]byte, at []int) error {
 		}
 		sc.seen.spilled = true
 	}
-	return sc.together(ctx, func() error {
+	return sc.inTransaction(ctx, func() error {
 		return sc.conn.ExecEach(ctx, "INSERT INTO rs_seen (key) VALUES ($1)", len(at),
 			func(i int) []any { return []any{keys[at[i]]} })
 	})
@@ -174,9 +174,9 @@ func (sc *scanRun) table(ctx context.Context, script string) error {
 	return sc.conn.Script(ctx, script)
 }
 
-// together runs the statements of f in one transaction, which writes only temporary
+// inTransaction runs the statements of f in one transaction, which writes only temporary
 // tables.
-func (sc *scanRun) together(ctx context.Context, f func() error) error {
+func (sc *scanRun) inTransaction(ctx context.Context, f func() error) error {
 	err := sc.conn.Script(ctx, "BEGIN")
 	if err == nil {
 		err = f()
