@@ -58,7 +58,7 @@ func (s *Store) Lock(ctx context.Context, name string) (err error) {
 		}
 	}
 	if err != nil {
-		s.unhold()
+		s.unlock()
 		return err
 	}
 	lacked := s.lacks
@@ -87,7 +87,7 @@ func (s *Store) warn() {
 
 // Unlock implements [static.Store].
 func (s *Store) Unlock(ctx context.Context) error {
-	defer s.unhold()
+	defer s.unlock()
 	l := s.lease
 	close(l.stop)
 	<-l.done
@@ -97,8 +97,8 @@ func (s *Store) Unlock(ctx context.Context) error {
 	return l.giveBack(ctx)
 }
 
-// unhold gives back Options.TryLock, if it is held.
-func (s *Store) unhold() {
+// unlock releases the lock of Options.TryLock, if it is held.
+func (s *Store) unlock() {
 	s.held.giveBack()
 	s.held = nil
 }
