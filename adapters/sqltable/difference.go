@@ -10,8 +10,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/seam"
 )
 
-// uncomputable returns why the rows that two definitions list cannot be compared, or "".
-func (p *prover) uncomputable(ctx context.Context, former *definition) string {
+// incomparable returns why the rows that two definitions list cannot be compared, or "".
+func (p *prover) incomparable(ctx context.Context, former *definition) string {
 	if former.lists(p.mine) {
 		return ""
 	}

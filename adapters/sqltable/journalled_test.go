@@ -181,7 +181,7 @@ func TestUpgradeOfTriggers(t *testing.T) {
 	other.Digest = "other"
 	other.statements = slices.DeleteFunc(other.statements, func(s string) bool { return strings.Contains(s, "_update_moved`") })
 	must(t, w.prover.db.Update(t.Context(), func(c rowdb.Conn) error {
-		_, err := w.prover.mend(t.Context(), c, true, "")
+		_, err := w.prover.repair(t.Context(), c, true, "")
 		return err
 	}))
 	since, err := journal.Since(t.Context())

@@ -107,9 +107,9 @@ func (p *prover) check(ctx context.Context, start, force bool) (v verdict, err e
 	if err := p.define(ctx); err != nil {
 		return v, p.unproven(reason, err)
 	}
-	lost := p.uncomputable(ctx, stored)
+	lost := p.incomparable(ctx, stored)
 	err = p.db.Update(ctx, func(c rowdb.Conn) error {
-		v, err = p.mend(ctx, c, force, lost)
+		v, err = p.repair(ctx, c, force, lost)
 		return err
 	})
 	if err == nil {
@@ -193,11 +193,11 @@ func (p *prover) define(ctx context.Context) error {
 	return err
 }
 
-// mend creates the triggers again if they differ from p.mine, or with force. If changes can
+// repair creates the triggers again if they differ from p.mine, or with force. If changes can
 // have been missed, the journal starts over. If the table now lists other rows, the
 // difference is journalled, unless lost states why it cannot be found. It runs in an
 // Update.
-func (p *prover) mend(ctx context.Context, c rowdb.Conn, force bool, lost string) (v verdict, err error) {
+func (p *prover) repair(ctx context.Context, c rowdb.Conn, force bool, lost string) (v verdict, err error) {
 	cover, err := coverage.Read(ctx, c, p.set)
 	if err != nil {
 		return v, err
