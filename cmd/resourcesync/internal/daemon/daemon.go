@@ -195,9 +195,9 @@ func (p *daemon) run(ctx context.Context, site, atStatus net.Listener, reloads <
 	})
 	first := p.now.Load()
 	c := first.site
-	front := p.front(c, site)
-	front.Uploads = first.uploads()
-	g.Go(func() error { return front.Run(ctx, p.log) })
+	web := p.newServer(c, site)
+	web.Uploads = first.uploads()
+	g.Go(func() error { return web.Run(ctx, p.log) })
 	if p.certificate != nil {
 		g.Go(func() error { p.certificate.Watch(ctx, p.log); return nil })
 	}
@@ -216,8 +216,8 @@ func (p *daemon) run(ctx context.Context, site, atStatus net.Listener, reloads <
 	return g.Wait()
 }
 
-// front returns the server of the site.
-func (p *daemon) front(c *site.Config, listener net.Listener) *server.Server {
+// newServer returns the server of the site.
+func (p *daemon) newServer(c *site.Config, listener net.Listener) *server.Server {
 	handler := http.Handler(p)
 	if c.AccessLog != "none" {
 		handler = accesslog.Handler(p.stdout, c.AccessLog, p.log, handler)

@@ -194,11 +194,11 @@ func (p *publication) withOwn(next http.Handler) http.Handler {
 		p.documents.Path + "readyz":  http.HandlerFunc(p.serveReady),
 	}
 	if p.site.Prefix != "/" { // otherwise it is the home page of the site
-		own[p.documents.Path] = leadTo(origin.Home(p.source))
+		own[p.documents.Path] = redirectTo(origin.Home(p.source))
 	}
 	for _, m := range p.members {
 		if m.Name != "" {
-			own[m.Documents.Path] = leadTo(m.home(p.site.Pages))
+			own[m.Documents.Path] = redirectTo(m.home(p.site.Pages))
 		}
 		if ping := m.ping(); ping != nil {
 			own[m.Documents.JoinPath("ping").Path] = ping
@@ -217,8 +217,8 @@ func (p *publication) withOwn(next http.Handler) http.Handler {
 	})
 }
 
-// leadTo returns a handler that redirects to a page.
-func leadTo(page string) http.Handler {
+// redirectTo returns a handler that redirects to a page.
+func redirectTo(page string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if reqbody.Get(w, r) {
 			http.Redirect(w, r, page, http.StatusFound)
