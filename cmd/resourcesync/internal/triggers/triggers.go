@@ -133,7 +133,7 @@ func (c *Config) openStore(ctx context.Context, db *tabledb.DB, stderr io.Writer
 	if db.Postgres != nil {
 		return pgstore.Open(ctx, db.Postgres, nil)
 	}
-	if err := giveWAL(ctx, c.DB, walTimeout, stderr); err != nil {
+	if err := enableWAL(ctx, c.DB, walTimeout, stderr); err != nil {
 		return nil, err
 	}
 	return sqlitestore.OpenFile(ctx, c.DB, nil)

@@ -19,10 +19,10 @@ const (
 	walPoll    = 50 * time.Millisecond
 )
 
-// giveWAL switches the SQLite file of a host to the write-ahead log that a store needs.
+// enableWAL switches the SQLite file of a host to the write-ahead log that a store needs.
 // It reports that on stderr, because the file belongs to the host and stays in this
-// mode. SQLite does not wait for a writer here, so giveWAL does, until the timeout.
-func giveWAL(ctx context.Context, path string, timeout time.Duration, stderr io.Writer) error {
+// mode. SQLite does not wait for a writer here, so enableWAL does, until the timeout.
+func enableWAL(ctx context.Context, path string, timeout time.Duration, stderr io.Writer) error {
 	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
 	if err != nil {
 		return fmt.Errorf("--db %q: %w", path, err)

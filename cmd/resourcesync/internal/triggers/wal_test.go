@@ -25,13 +25,13 @@ func TestGiveWALInVain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	err = giveWAL(t.Context(), path, 3*walPoll, io.Discard)
+	err = enableWAL(t.Context(), path, 3*walPoll, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "other programs have locked") {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := giveWAL(ctx, path, time.Hour, io.Discard); err != context.Canceled {
+	if err := enableWAL(ctx, path, time.Hour, io.Discard); err != context.Canceled {
 		t.Error(err)
 	}
 }
