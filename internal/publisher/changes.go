@@ -84,7 +84,7 @@ func (c *changes) load(ctx context.Context) error {
 	}
 	c.known = true
 	c.batch.begin(c.state.Until)
-	c.poller.ring()
+	c.poller.markDue()
 	if c.Stater == nil {
 		return nil
 	}

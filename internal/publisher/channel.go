@@ -174,12 +174,12 @@ func newPoller(c *Channel) *poller {
 	if c.Documents != nil {
 		a.pause = pollInterval // one notification stands for many changes
 	}
-	a.ring()
+	a.markDue()
 	return a
 }
 
-// ring records a sign of new changes.
-func (a *poller) ring() {
+// markDue records a sign of new changes.
+func (a *poller) markDue() {
 	a.due, a.since = true, time.Now()
 }
 
@@ -196,7 +196,7 @@ func (a *poller) poll(ctx context.Context) error {
 	switch {
 	case a.watcher != nil:
 	case a.stater == nil:
-		a.ring()
+		a.markDue()
 	default:
 		stat, err := a.stater.Stat(ctx, resourcesync.Range{})
 		if err != nil {
@@ -204,7 +204,7 @@ func (a *poller) poll(ctx context.Context) error {
 		}
 		if stat.Version != a.version || stat.Version == "" {
 			a.version = stat.Version
-			a.ring()
+			a.markDue()
 		}
 	}
 	return nil
@@ -229,7 +229,7 @@ func (a *poller) wait(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-a.woken:
-		a.ring()
+		a.markDue()
 	case <-timer.C:
 	}
 	return nil
