@@ -36,6 +36,7 @@ type post struct {
 	method string
 	header http.Header
 	body   []byte
+	code   int // status of the response; 0 if there is none
 }
 
 // A recorder is a hub that records its requests. answer, which may be nil, returns the
@@ -45,7 +46,6 @@ type recorder struct {
 
 	mu    sync.Mutex
 	posts []post
-	taken [][]byte // bodies answered 2xx, in order
 	news  chan struct{}
 }
 
@@ -59,18 +59,19 @@ func (h *recorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.mu.Lock()
-	h.posts = append(h.posts, post{time.Now(), r.Method, r.Header.Clone(), body})
+	h.posts = append(h.posts, post{at: time.Now(), method: r.Method, header: r.Header.Clone(), body: body})
 	n := len(h.posts)
 	h.mu.Unlock()
-	rec := &status{ResponseWriter: w, code: 200}
+	respond := func(code int) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.posts[n-1].code = code
+	}
+	rec := &status{ResponseWriter: w, code: 200, respond: respond}
 	if h.answer != nil {
 		h.answer(rec, n)
 	}
-	h.mu.Lock()
-	if rec.code/100 == 2 {
-		h.taken = append(h.taken, body)
-	}
-	h.mu.Unlock()
+	respond(rec.code)
 	background.Signal(h.news)
 }
 
@@ -83,13 +84,16 @@ func (h *recorder) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// A status knows the status of a response before the client does.
 type status struct {
 	http.ResponseWriter
-	code int
+	code    int
+	respond func(code int)
 }
 
 func (s *status) WriteHeader(code int) {
 	s.code = code
+	s.respond(code)
 	s.ResponseWriter.WriteHeader(code)
 }
 
@@ -101,10 +105,14 @@ func (h *recorder) all() []post {
 	return slices.Clone(h.posts)
 }
 
-func (h *recorder) bodies() [][]byte {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.Clone(h.taken)
+// bodies returns the bodies that were answered 2xx, in the order of the requests.
+func (h *recorder) bodies() (bodies [][]byte) {
+	for _, p := range h.all() {
+		if p.code/100 == 2 {
+			bodies = append(bodies, p.body)
+		}
+	}
+	return bodies
 }
 
 // wait waits for n requests.
