@@ -108,6 +108,7 @@ sets:
 		if err != nil || !strings.Contains(string(message), site+set+"/b.txt") {
 			t.Errorf("%s: %v\n%s", set, err, message)
 		}
+		conn.CloseNow() // the daemon would wait for the end of a client that does not read
 	}
 }
 
