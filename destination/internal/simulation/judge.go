@@ -104,7 +104,7 @@ func (w *World) documented() bool {
 	return w.published()
 }
 
-// published is documented for callers who hold the lock.
+// published does the work of documented. The caller holds the lock.
 func (w *World) published() bool {
 	n := len(w.log)
 	if w.Source == "" && w.dumpsDecide() && n > 0 && w.log[n-1].when.Add(w.DumpLag).After(time.Now()) {
@@ -133,11 +133,11 @@ func (w *World) audit() error {
 	}
 	w.judgeCost(p.number, 1)
 	if names := w.contents(p.number); len(names) > 0 {
-		w.fail("audit", "the audit has requested %v", names)
+		w.fail("audit", "the audit requested the content of %v", names)
 	}
 	switch {
 	case w.NoLists && w.Source == "" && err == nil:
-		w.fail("audit", "the Source has no lists, and the audit does not say so")
+		w.fail("audit", "the Source has no lists, but the audit returns no error")
 	case err == nil && w.entries() == before && documented && w.fresh(p.number) && !w.diskHasFailed() && !w.dumpsDecide():
 		w.judgeAudit(report)
 	}
@@ -171,7 +171,8 @@ func (w *World) files() map[string]string {
 
 // A comparison is the result of comparing the copy with the Source.
 type comparison struct {
-	stale, blocked, served, unverifiable, undetectable int
+	stale, blocked, unverifiable, undetectable int
+	unlisted                                   int // resources that no set lists, and that the Source still serves
 }
 
 // compare compares the copy with the Source after a run with the exit status 0, or in the end.
@@ -179,7 +180,7 @@ func (w *World) compare() (c comparison) {
 	files := w.files()
 	for name, text := range w.user {
 		if files[name] != text {
-			w.fail("user", "the user's file %s was touched", name)
+			w.fail("user", "the user's file %s was changed", name)
 		}
 		delete(files, name)
 	}
@@ -196,7 +197,7 @@ func (w *World) compare() (c comparison) {
 		case !ok && w.isBlocked(&v):
 			c.blocked++
 		case !ok:
-			w.fail("missing", "%s is missing in the copy", v.name)
+			w.fail("missing", "%s is missing from the copy", v.name)
 		default:
 			c.stale++
 			w.judgeStale(&c, &v, text)
@@ -207,7 +208,7 @@ func (w *World) compare() (c comparison) {
 			continue
 		}
 		if w.isServed(text) {
-			c.served++
+			c.unlisted++
 			continue
 		}
 		w.fail("extra", "the copy has the file %s (%.20q), which the Source does not have", name, text)

@@ -25,11 +25,11 @@ func (w *World) judgeAudit(a *destination.AuditReport) {
 		missing, differs, damaged := w.has(a.Missing.URIs, v.name), w.has(a.Differs.URIs, v.name), w.has(a.Damaged.URIs, v.name)
 		switch {
 		case current && (missing || differs || damaged):
-			w.fail("audit", "%s is current, and the audit says: missing %v, differs %v, damaged %v", v.name, missing, differs, damaged)
+			w.fail("audit", "%s is current, but the audit says: missing %v, differs %v, damaged %v", v.name, missing, differs, damaged)
 		case damaged && !w.damaged[localname.Of(uri, Host)]:
-			w.fail("audit", "%s is not damaged, as the audit says", v.name)
+			w.fail("audit", "the audit says that %s is damaged, which it is not", v.name)
 		case w.has(a.Extra.URIs, v.name):
-			w.fail("audit", "the Source has %s, which the audit calls extra", v.name)
+			w.fail("audit", "the audit says that %s is extra, but the Source has it", v.name)
 		case current || missing || differs || damaged:
 		case !has, w.shows(&v, text):
 			unseen++
@@ -47,11 +47,11 @@ func (w *World) judgeAudit(a *destination.AuditReport) {
 		}
 	}
 	if unseen > a.Undecided {
-		w.fail("audit", "the audit names all differences but %d, and counts %d as undecided", unseen, a.Undecided)
+		w.fail("audit", "the audit does not name %d differences, and counts only %d as undecided", unseen, a.Undecided)
 	}
 }
 
-// placeOf returns the file of the copy of a version.
+// placeOf returns the name of the file that is the copy of a version.
 func (w *World) placeOf(files map[string]string, v *version) (name string, ok bool) {
 	for _, at := range w.places(v.name) {
 		if _, has := files[at]; has && strings.HasPrefix(files[at], v.name+" ") || has && !ok {

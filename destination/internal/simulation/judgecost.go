@@ -13,9 +13,8 @@ import (
 // document within an index within another one, and a package.
 const maxOpen = 8
 
-// judgeCost judges the cost of an operation: its requests, the responses that it read at a time and
-// those that it has not closed. rounds is the number of times for which it may have read
-// everything.
+// judgeCost judges the cost of an operation: the number of its requests, of the responses that it read at
+// a time, and of those that it did not close. rounds is how often it may have read everything.
 func (w *World) judgeCost(process, rounds int) {
 	w.mu.Lock()
 	n, faulty := 0, 0
@@ -44,10 +43,10 @@ func (w *World) judgeCost(process, rounds int) {
 	w.most = 0
 	w.mu.Unlock()
 	if n > limit {
-		w.fail("requests", "operation %d has sent %d requests, %d of them with faults; %d would do", process, n, faulty, limit)
+		w.fail("requests", "operation %d sent %d requests, %d of them with faults; the limit is %d", process, n, faulty, limit)
 	}
 	if most > maxOpen || left != 0 {
-		w.fail("memory", "operation %d has read %d answers at a time, and left %d open", process, most, left)
+		w.fail("memory", "operation %d read %d responses at a time, and left %d open", process, most, left)
 	}
 }
 
@@ -71,7 +70,7 @@ func (w *World) judgeState() {
 			return err
 		}
 		if size += info.Size(); !strings.HasPrefix(d.Name(), "state.db") {
-			w.fail("memory", "the last run has left %s", d.Name())
+			w.fail("memory", "the last run left the file %s", d.Name())
 		}
 		return nil
 	})
@@ -79,6 +78,6 @@ func (w *World) judgeState() {
 		w.broken(err)
 	}
 	if limit := w.stateLimit(); size > limit {
-		w.fail("memory", "the state has %d bytes, and %d would do", size, limit)
+		w.fail("memory", "the state has %d bytes; the limit is %d", size, limit)
 	}
 }

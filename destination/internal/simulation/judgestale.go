@@ -8,14 +8,13 @@ import (
 	"time"
 )
 
-// judgeStale judges whether text, the content of another version than v, was to be expected
-// in a copy.
+// judgeStale judges whether a copy may still have text, the content of another version than v.
 func (w *World) judgeStale(c *comparison, v *version, text string) {
 	w.mu.Lock()
 	have, known := w.version(v.name, text)
 	noted := w.hasChange(v)
-	fetched, lied := w.fetched(have)
-	alike := w.alike(have)
+	fetched, wrong := w.fetched(have)
+	unchanged := w.documentsUnchanged(have)
 	w.mu.Unlock()
 	shown := func(t time.Time) string { return (&foreign{w}).time(t) }
 	err := fmt.Errorf("%s is stale: version %d instead of %d", v.name, have.n, v.n)
@@ -27,27 +26,27 @@ func (w *World) judgeStale(c *comparison, v *version, text string) {
 	case w.Source != "" || !w.NoHash || !w.NoLength && len(v.content()) != len(text):
 		w.fail("stale", "%v", err)
 	case w.hasLastMod() && shown(v.lastmod) != shown(have.lastmod):
-		w.fail("stale", "%v, which has another lastmod", err)
+		w.fail("stale", "%v, although the lastmod of the versions differs", err)
 	case noted && w.Changes == "" && shown(v.at) != shown(have.at):
-		w.fail("stale", "%v, whose change has another datetime", err)
+		w.fail("stale", "%v, although the datetimes of the changes differ", err)
 	case w.marked() && !fetched.Before(w.mark(v).Truncate(w.tick()).Add(w.tick())):
 		c.undetectable++
-	case alike:
+	case unchanged:
 		c.undetectable++
-	case w.Validators == "" || !lied && w.Validators == "modified" && v.at.Truncate(time.Second).After(have.at.Truncate(time.Second)):
-		w.fail("stale", "%v, although its validators tell them apart", err)
+	case w.Validators == "" || !wrong && w.Validators == "modified" && v.at.Truncate(time.Second).After(have.at.Truncate(time.Second)):
+		w.fail("stale", "%v, although validators distinguish the versions", err)
 	default:
 		c.unverifiable++
 	}
 }
 
-// isServed reports whether text, the content of a resource that no current set has, was to be expected in a copy.
+// isServed reports whether a copy may still have text, the content of a resource that no current set lists.
 //
-// A current set has deleted the resource, and the Source serves it nevertheless: a set that has vanished has it. If the
-// order and the times of the changes in the current set contradict each other, a clock that was set back before this set
-// created the resource again would lead to the same documents. So the resource is asked, and the answer is that it exists.
-// No Destination can know better. An entry with the hash of an earlier version proves nothing, because a Source can
-// serve a change before it lists it.
+// It may if a current set has deleted the resource, a set that has vanished still has it, and the order and the times of
+// its changes in the current set contradict each other. The documents would be the same if the clock had been set back
+// before the current set created the resource again. So the Destination requests the resource, and the Source answers
+// with its content. No Destination can know better. An entry with the hash of an earlier version proves nothing, because
+// a Source can serve a change before it lists it.
 func (w *World) isServed(text string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,8 +78,8 @@ func (w *World) contradicts(name string, set int) bool {
 	return last.Before(newest) || w.Order != "" && changes > 1
 }
 
-// hasChange reports whether a foreign Source has a Change List with the change that made a version:
-// it may not keep the list. The caller holds the lock.
+// hasChange reports whether a Change List of a foreign Source still has the change that made a version.
+// The caller holds the lock.
 func (w *World) hasChange(v *version) bool {
 	if !w.listsChanges() {
 		return false
@@ -130,50 +129,50 @@ func (w *World) version(name, text string) (v version, ok bool) {
 	return v, false
 }
 
-// alike reports whether all documents of a foreign Source are the same as when the Destination last
-// requested a version, and at each reading since. The caller holds the lock.
-func (w *World) alike(v version) bool {
-	var asked time.Time
+// documentsUnchanged reports whether all documents of a foreign Source are the same as when the Destination last
+// requested a version, and whenever it has read them since. The caller holds the lock.
+func (w *World) documentsUnchanged(v version) bool {
+	var requested time.Time
 	documents := make(map[string]string)
 	f := &foreign{w}
 	for _, r := range w.requests {
 		if r.name == v.name && r.version == v.n && !r.faulty {
-			asked = r.when
+			requested = r.when
 		}
 		if strings.HasSuffix(r.name, ".xml") {
 			documents[r.name], _ = f.document(r.name, time.Now())
 		}
 	}
-	if w.Source != "" || w.Dumps != "" || asked.IsZero() {
+	if w.Source != "" || w.Dumps != "" || requested.IsZero() {
 		return false
 	}
 	for name, text := range documents {
-		if then, _ := f.document(name, asked); then != text {
+		if then, _ := f.document(name, requested); then != text {
 			return false
 		}
 	}
 	return !slices.ContainsFunc(w.requests, func(r *request) bool {
 		then, _ := f.document(r.name, r.when)
-		return documents[r.name] != "" && r.when.After(asked) && then != documents[r.name]
+		return documents[r.name] != "" && r.when.After(requested) && then != documents[r.name]
 	})
 }
 
 // fetched returns the time, by the Source's clock, at which the Destination last received a
 // version or an answer that the version is current, and whether that answer was wrong. The caller
 // holds the lock.
-func (w *World) fetched(v version) (at time.Time, lied bool) {
+func (w *World) fetched(v version) (at time.Time, wrong bool) {
 	for _, r := range w.requests {
 		whole := r.received && (r.status == http.StatusOK || r.status == http.StatusPartialContent)
 		switch {
 		case r.faulty:
 		case whole && w.Dumps != "" && w.inPackage(r.name, v):
-			at, lied = r.at.Add(-w.DumpLag), false
+			at, wrong = r.at.Add(-w.DumpLag), false
 		case r.name != v.name:
 		case whole && r.version == v.n:
-			at, lied = r.at, false
+			at, wrong = r.at, false
 		case r.status == http.StatusNotModified:
-			at, lied = r.at, r.version != v.n
+			at, wrong = r.at, r.version != v.n
 		}
 	}
-	return at, lied
+	return at, wrong
 }

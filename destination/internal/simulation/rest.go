@@ -43,7 +43,7 @@ func (w *World) rest() {
 	}
 	report, status := w.sync()
 	w.pause()
-	if until := comesBack(report); !until.IsZero() { // the run before has not read the Source Description, because its host paused
+	if until := goneUntil(report); !until.IsZero() { // the run before has not read the Source Description, because its host paused
 		time.Sleep(time.Until(until))
 		report, status = w.sync()
 		w.pause()
@@ -85,7 +85,7 @@ func (w *World) rest() {
 		w.verdict.Outcome = Failed
 	case c.unverifiable+int(report.Unverifiable) > 0:
 		w.verdict.Outcome = Unverifiable
-	case c.undetectable+c.served > 0:
+	case c.undetectable+c.unlisted > 0:
 		w.verdict.Outcome = Undetectable
 	case c.blocked > 0:
 		w.verdict.Outcome = Blocked
@@ -94,7 +94,7 @@ func (w *World) rest() {
 	}
 }
 
-// datesAll reports whether all documents show their current state, and changes with times that are right and fine.
+// datesAll reports whether all documents show the current state, and state exact times of all changes.
 func (w *World) datesAll() bool {
 	exact := w.Times == "" && w.Changes == "" && w.At == 0 && !w.NoAt && w.Skew == 0 && !w.NoDate
 	return exact && w.Old == 0 && w.Dumps == "" && w.Lists != "none" && w.Sets < 2 &&
@@ -115,37 +115,37 @@ func (w *World) judgeFailures(r *destination.Report) {
 	}
 }
 
-// comesBack returns the time until which a set may come back that the Source no longer names, as a run says, or zero.
-func comesBack(r *destination.Report) (until time.Time) {
+// goneUntil returns the latest time until which the sets that a run reports as gone may come back, or zero.
+func goneUntil(r *destination.Report) (until time.Time) {
 	for _, g := range r.Gone {
 		until = latest(until, g.After)
 	}
 	return until
 }
 
-// unverifiable returns the number of resources of which a run that compares Resource Lists must find that neither
-// their entries nor their servers can show a change.
+// unverifiable returns the number of resources that a run that compares Resource Lists must count as unverifiable:
+// neither their entries nor their validators can show a change.
 func (w *World) unverifiable() (n int64) {
 	if w.Source != "" || w.listsChanges() || !w.NoHash || w.Validators != "none" {
 		return 0
 	}
 	f := &foreign{w}
 	for _, v := range w.listed() {
-		asked := w.asked(v.name)
+		answered := w.lastAnswer(v.name)
 		shown, err := time.Parse(time.RFC3339, f.time(v.lastmod))
 		if w.Times == "day" {
 			shown, err = time.Parse(time.DateOnly, f.time(v.lastmod))
 		}
-		if !w.hasLastMod() || err != nil || w.Times != "" && asked.Truncate(time.Second).Before(shown.Add(w.tick())) {
+		if !w.hasLastMod() || err != nil || w.Times != "" && answered.Truncate(time.Second).Before(shown.Add(w.tick())) {
 			n++
 		}
 	}
 	return n
 }
 
-// asked returns the time at which the Source last answered a request for a resource: by its own
+// lastAnswer returns the time at which the Source last answered a request for a resource: by its own
 // clock, or by the clock of the Destination if the response has no Date.
-func (w *World) asked(name string) (at time.Time) {
+func (w *World) lastAnswer(name string) (at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range w.requests {
@@ -170,7 +170,7 @@ func (w *World) anyBlocked() bool {
 	return false
 }
 
-// edited reports whether a copy has the edited content.
+// edited reports whether the user edits or removes copies.
 func (w *World) edited() bool {
 	for _, e := range w.Events {
 		if e.Verb == "edit" || e.Verb == "lose" {
@@ -193,14 +193,14 @@ func (w *World) auditAtRest(c *comparison) (undecided int64) {
 	switch {
 	case w.NoLists && w.Source == "" && err != nil && a.Listed == 0: // there is nothing to compare with
 	case err != nil:
-		w.fail("audit", "the audit in the end: %v", err)
-	case c.blocked == 0 && a.Missing.Count+a.Differs.Count+a.Extra.Count+a.Damaged.Count > int64(c.served):
-		w.fail("audit", "the audit in the end says %d missing %v, %d differ %v, %d extra %v, %d damaged %v", a.Missing.Count, a.Missing.URIs, a.Differs.Count, a.Differs.URIs, a.Extra.Count, a.Extra.URIs, a.Damaged.Count, a.Damaged.URIs)
+		w.fail("audit", "the last audit fails: %v", err)
+	case c.blocked == 0 && a.Missing.Count+a.Differs.Count+a.Extra.Count+a.Damaged.Count > int64(c.unlisted):
+		w.fail("audit", "the last audit says %d missing %v, %d differ %v, %d extra %v, %d damaged %v", a.Missing.Count, a.Missing.URIs, a.Differs.Count, a.Differs.URIs, a.Extra.Count, a.Extra.URIs, a.Damaged.Count, a.Damaged.URIs)
 	case int(a.Missing.Count) != c.blocked && c.blocked > 0:
-		w.fail("audit", "the audit in the end says %d missing %v instead of %d", a.Missing.Count, a.Missing.URIs, c.blocked)
+		w.fail("audit", "the last audit says %d missing %v instead of %d", a.Missing.Count, a.Missing.URIs, c.blocked)
 	}
 	if names := w.contents(w.number); len(names) > 0 {
-		w.fail("audit", "the audit has requested %v", names)
+		w.fail("audit", "the audit requested the content of %v", names)
 	}
 	if err == nil && !w.dumpsDecide() {
 		w.judgeAudit(a)
@@ -217,7 +217,7 @@ func (w *World) judgeRequests(names []string, undecided int64) {
 		return // neither the server nor a package has a validator
 	}
 	if w.NoHash && w.UseDumps && undecided > 0 && !slices.ContainsFunc(names, func(name string) bool { return !strings.HasSuffix(name, ".zip") }) {
-		return // the run asks for what the audit could not decide, and all packages are to be used
+		return // the run requests what the audit could not decide, and uses all packages
 	}
-	w.fail("requests", "one more run has requested %v", names)
+	w.fail("requests", "a run of a current copy requested the content of %v", names)
 }
