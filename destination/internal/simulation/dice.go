@@ -13,7 +13,7 @@ func (p *Params) roll(what string, n int) *rand.Rand {
 	return rand.New(rand.NewPCG(p.Seed, h.Sum64()+uint64(n)*0x9e3779b97f4a7c15))
 }
 
-// happens reports whether a fault with a rate hits its target for the nth time.
+// happens reports whether a fault with this rate hits the nth occurrence of its target.
 func (p *Params) happens(rate int, fault, what string, n int) bool {
 	return rate > 0 && p.roll(fault+" "+what, n).IntN(1000) < rate
 }

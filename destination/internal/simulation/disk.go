@@ -32,7 +32,7 @@ func (p *process) isDead() bool {
 	return p.dead
 }
 
-// grows are the operations that need room on the disk.
+// grows are the operations that need space on the disk.
 var grows = map[string]bool{"create": true, "write": true, "mkdir": true, "commit": true}
 
 // hook is called before each operation on files and on the state.

@@ -9,13 +9,12 @@ import (
 	"time"
 )
 
-// A dump is a dump of a set of a foreign Source: a Resource Dump or a Change Dump, as of an earlier
-// moment.
+// A dump is a Resource Dump or a Change Dump of a set of a foreign Source, as of an earlier moment.
 type dump struct {
 	*foreign
 	base string
 	set  int
-	n    int // the entries of the log that it shows
+	n    int // entries of the log that it shows
 }
 
 // hasDumps reports whether the Source has dumps of "resources" or of "changes".
@@ -136,7 +135,7 @@ func (d *dump) resourcePackage(i int, extension string) string {
 // changePackage returns a package of the Change Dump, or its manifest.
 func (d *dump) changePackage(i int, extension string) string {
 	l := d.ended(&d.changeLists(d.set, d.n)[i])
-	manifest, all := d.changesAnd("", "changedump-manifest", l, func(i int) string { return fmt.Sprintf(` path="/%d"`, i) })
+	manifest, all := d.changesDocument("", "changedump-manifest", l, func(i int) string { return fmt.Sprintf(` path="/%d"`, i) })
 	return packed(d.w.present(manifest), extension, all)
 }
 

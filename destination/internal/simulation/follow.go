@@ -8,16 +8,15 @@ import (
 	"github.com/resourcesync-go/resourcesync/destination"
 )
 
-// pushTime is the time in which a change that is pushed without faults reaches the copy. After faults,
-// that is the interval of Syncs and settleTime.
+// pushTime is the limit within which a change that is pushed without faults must reach the copy. After
+// faults, the limit is the interval between Syncs plus settleTime.
 const (
 	pushTime   = 3 * time.Minute
 	settleTime = 10 * time.Minute
 )
 
-// follow lets the Destination follow the Source for a time: an event such as "follow 1h 15m", whose
-// second argument is the interval of Syncs. If there was no event for long enough before the end,
-// the copy is judged.
+// follow runs an event such as "follow 1h 15m": the Destination follows the Source for an hour, with a
+// Sync every 15 minutes. If nothing happened for long enough before the end, follow compares the copy.
 func (w *World) follow(e Event) {
 	duration, every, err := followTimes(e.Args)
 	if err != nil {
@@ -89,15 +88,15 @@ func (w *World) setCallback(c *destination.Callback) {
 	}
 }
 
-// leave records that the follower ends.
+// leave records that the follower is ending.
 func (w *World) leave() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.hub.leaving = true
 }
 
-// calls returns the number of authentic calls of the callback since the follower began. Each can make it
-// read everything once.
+// calls returns the number of authentic calls of the callback since the follower began. Each can cause
+// one complete read.
 func (w *World) calls() int {
 	if w.hub == nil {
 		return 0

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A foreign Source is a model of the Sources of others. Its documents are determined by the
-// parameters and the log.
+// A foreign Source is a model of a Source that is not of this module. The parameters and the log
+// determine its documents.
 type foreign struct{ w *World }
 
 func (f *foreign) note(*World, *entry) error { return nil }

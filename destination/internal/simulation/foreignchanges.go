@@ -95,13 +95,13 @@ func (f *foreign) interval(l *changeList) string {
 
 // changes returns a Change List, or a Change Notification.
 func (f *foreign) changes(up, capability string, l *changeList) string {
-	text, _ := f.changesAnd(up, capability, l, func(int) string { return "" })
+	text, _ := f.changesDocument(up, capability, l, func(int) string { return "" })
 	return text
 }
 
-// changesAnd returns a document with changes, and their versions. path returns an attribute for
+// changesDocument returns a document with changes, and their versions. path returns an attribute for
 // each version.
-func (f *foreign) changesAnd(up, capability string, l *changeList, path func(i int) string) (text string, versions []version) {
+func (f *foreign) changesDocument(up, capability string, l *changeList, path func(i int) string) (text string, versions []version) {
 	var b strings.Builder
 	fmt.Fprintf(&b, head+`%s<rs:md capability="%s"%s/>`+"\n", "urlset", up, capability, f.interval(l))
 	changes := append([]entry(nil), l.changes...)

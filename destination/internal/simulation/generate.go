@@ -20,7 +20,7 @@ type generator struct {
 	s *Script
 }
 
-// often reports true with a probability of n/100.
+// often returns true with a probability of n/100.
 func (g *generator) often(n int) bool { return g.IntN(100) < n }
 
 // pick returns one of the values.
@@ -92,8 +92,8 @@ func (g *generator) faults() {
 	}
 }
 
-// names are names of resources. Some share folders, some differ in case only, and one is a folder
-// of another.
+// names are names of resources. Some share a folder, two differ only in case, and one is also the
+// name of a folder.
 var names = []string{"a", "b", "c", "d/e", "d/f", "A", "d", "x%20y", "q?r"}
 
 func (g *generator) events() {
@@ -128,7 +128,7 @@ func (g *generator) events() {
 		case k < 96 && g.s.Source == "":
 			step := pick[time.Duration](g, -1, 1) * pick(g, time.Second, time.Minute, time.Hour)
 			if g.s.Order != "" && step < 0 {
-				step = -step // only the times of such a list tell which change is the last one
+				step = -step // only times show which change of such a list is the last one
 			}
 			g.add(at, "clock", fmt.Sprint(step))
 		case k < 97 && g.s.Source == "" && !g.s.NoLists && g.often(40):

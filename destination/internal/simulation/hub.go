@@ -26,8 +26,8 @@ type hub struct {
 
 	// The World's lock guards these.
 	callback    http.Handler           // of the running follower, or nil
-	calls       int                    // of it, without forged ones
-	leaving     bool                   // it ends, and unsubscribes
+	calls       int                    // authentic calls of callback
+	leaving     bool                   // the follower is ending, and unsubscribes
 	subscribers map[string]*subscriber // by callback
 }
 
@@ -187,7 +187,7 @@ func (h *hub) deliver(topic, body string) {
 // post delivers a notification, real or forged.
 func (h *hub) post(callback, body, signature string) {
 	if res := h.call(http.MethodPost, callback, nil, body, signature); res != nil && res.Code != http.StatusAccepted && res.Code != http.StatusGone {
-		h.fail("callback", "a delivery is answered %d", res.Code)
+		h.fail("callback", "the callback answers a delivery with %d", res.Code)
 	}
 }
 
@@ -227,16 +227,16 @@ func (h *hub) forge(topic, body string, kind int) {
 		case 5:
 			h.post(callbackURL+"guessed", forged, sign("sha256", sha256.New, s.secret, forged))
 		case 6:
-			h.intrude(s.callback, url.Values{"hub.mode": {"unsubscribe"}, "hub.topic": {topic}, "hub.challenge": {"x"}})
+			h.verifyUnasked(s.callback, url.Values{"hub.mode": {"unsubscribe"}, "hub.topic": {topic}, "hub.challenge": {"x"}})
 		case 7:
-			h.intrude(s.callback, url.Values{"hub.mode": {"denied"}, "hub.topic": {topic + "x"}})
+			h.verifyUnasked(s.callback, url.Values{"hub.mode": {"denied"}, "hub.topic": {topic + "x"}})
 		}
 	}
 }
 
-// intrude sends an unsolicited verification. A follower that unsubscribes cannot distinguish it
+// verifyUnasked sends an unsolicited verification. A follower that unsubscribes cannot distinguish it
 // from the hub's.
-func (h *hub) intrude(callback string, query url.Values) {
+func (h *hub) verifyUnasked(callback string, query url.Values) {
 	h.mu.Lock()
 	leaving := h.leaving
 	h.mu.Unlock()
@@ -244,6 +244,6 @@ func (h *hub) intrude(callback string, query url.Values) {
 		return
 	}
 	if res := h.call(http.MethodGet, callback, query, "", ""); res != nil && res.Code == http.StatusOK {
-		h.fail("callback", "a follower confirms %v", query)
+		h.fail("callback", "the follower confirms an unsolicited verification: %v", query)
 	}
 }

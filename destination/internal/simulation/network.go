@@ -20,10 +20,10 @@ var (
 	errKilled = errors.New("simulation: the process was killed")
 )
 
-// A request is a record of a request for the judges.
+// A request records a request for the judges.
 type request struct {
 	name     string    // the path without the slash
-	version  int       // of the resource then
+	version  int       // of the resource at that time
 	process  int       // the number of the operation that has sent it
 	status   int       // 0 if there was no response
 	faulty   bool      // a fault changed the response
@@ -34,7 +34,7 @@ type request struct {
 
 type asOfKey struct{}
 
-// asOf returns the moment whose state answers a request.
+// asOf returns the moment of which the response to a request shows the state.
 func asOf(r *http.Request) time.Time {
 	if t, ok := r.Context().Value(asOfKey{}).(time.Time); ok {
 		return t
@@ -79,7 +79,7 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	n.requests = append(n.requests, req)
 	n.mu.Unlock()
 	if name == "forged" {
-		n.fail("forged", "a request follows from a forged notification")
+		n.fail("forged", "a forged notification caused a request")
 	}
 	f := n.fault(what, nth)
 	if req.faulty = f.kind != ""; req.faulty {
@@ -114,7 +114,7 @@ func (n *network) opened(body io.Reader) io.ReadCloser {
 	defer n.mu.Unlock()
 	n.open++
 	n.most = max(n.most, n.open)
-	return &answerBody{body, sync.OnceFunc(func() {
+	return &responseBody{body, sync.OnceFunc(func() {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.open--
@@ -258,14 +258,14 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// An answerBody calls closed when it is closed.
-type answerBody struct {
+// A responseBody calls closed when it is closed.
+type responseBody struct {
 	io.Reader
 	closed func()
 }
 
 // Close implements [io.Closer].
-func (b *answerBody) Close() error {
+func (b *responseBody) Close() error {
 	b.closed()
 	return nil
 }

@@ -116,8 +116,8 @@ var emptyStore = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(file)
 })
 
-// openStore opens a store. It does not run, because it would wait for the disk, and time would
-// stand still.
+// openStore opens a store without running it. A running store would wait for the disk, and virtual
+// time would stand still.
 func (o *ours) openStore(w *World, now func() time.Time) (*sqlstore.Store, error) {
 	text, err := emptyStore()
 	if err != nil {
@@ -198,7 +198,7 @@ func (c contents) OpenChange(ctx context.Context, change resourcesync.Change) (i
 	return c.Open(ctx, change.Resource)
 }
 
-// A cached response is what a cache may return later.
+// A cached document is one that a cache may return later.
 type cached struct {
 	when time.Time
 	text string
@@ -211,7 +211,7 @@ func (w *World) remember(name, text string) {
 	w.cache[name] = append(w.cache[name], cached{time.Now(), text})
 }
 
-// serveOld serves a document as a cache would at a moment.
+// serveOld serves the version of a document that a cache has at the moment of r.
 func (w *World) serveOld(rw http.ResponseWriter, r *http.Request) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -67,7 +67,7 @@ func (w *World) places(name string) []string {
 	return slices.Compact(places)
 }
 
-// isFormer reports whether the Source has had a URL.
+// isFormer reports whether url is below a former URL of the Source.
 func (w *World) isFormer(url string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -129,7 +129,7 @@ func (w *World) judgeRefusal(p *process, err error) (refused bool) {
 		shown, _ := f.snapshot(n)
 		for _, v := range f.members(set, shown) {
 			if _, ok := files[localname.Of(v.uri(), Host)]; ok && w.user[localname.Of(v.uri(), Host)] == "" && w.place(set, n) >= 0 {
-				w.failures = append(w.failures, Failure{"moved", fmt.Sprintf("the Source lists %s of the copy, and is taken for another one", v.name)})
+				w.failures = append(w.failures, Failure{"moved", fmt.Sprintf("the Source lists %s, which the copy has, but the run takes it for another Source", v.name)})
 				return false
 			}
 		}

@@ -31,7 +31,7 @@ type shrinker struct {
 	best *Script
 }
 
-// size is the size that shrinks.
+// size returns the length of the text, which Shrink reduces.
 func (s *Script) size() int { return len(s.Text()) }
 
 func (s *Script) clone() *Script {

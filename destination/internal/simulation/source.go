@@ -76,7 +76,7 @@ func (w *World) now() time.Time {
 	return now
 }
 
-// change changes a resource of the Source: an event.
+// change runs an event that changes a resource of the Source.
 func (w *World) change(e Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -149,9 +149,9 @@ func (w *World) modified(v *version) time.Time {
 	return v.at
 }
 
-// remains reports whether the Source has a set besides this one. The caller holds the
+// hasOtherSet reports whether the Source has a set besides this one. The caller holds the
 // lock.
-func (w *World) remains(set int) bool {
+func (w *World) hasOtherSet(set int) bool {
 	for other := range w.sets() {
 		if other != set && w.place(other, len(w.log)) >= 0 {
 			return true

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// use lets the user of the copy change it.
+// use runs an event in which the user changes files of the copy.
 func (w *World) use(e Event) {
 	if len(e.Args) == 0 {
 		w.broken(fmt.Errorf("%v: the name is missing", e))
@@ -19,7 +19,7 @@ func (w *World) use(e Event) {
 		return // there is no copy yet
 	}
 	if e.Verb == "edit" && w.unsettled {
-		return // the copy can no longer be told from a file of the user
+		return // the state may not list the file as a copy
 	}
 	var err error
 	switch e.Verb {

@@ -51,10 +51,10 @@ type World struct {
 	truth      map[string]*resource
 	versions   map[string]int
 	log        []entry
-	noted      int // entries of the log that the Source has been told
+	noted      int // entries of the log of which the Source has been notified
 	cache      map[string][]cached
 	requests   []*request
-	open, most int // answers that are being read, and the most at a time
+	open, most int // responses that are being read, and their maximum at a time
 	counts     map[string]int
 	planned    []plannedFault // that the script names
 	fired      []plannedFault // that have happened
@@ -64,7 +64,7 @@ type World struct {
 	user       map[string]string // files of the user in the copy, with their content
 	damaged    map[string]bool   // copies that the user has edited or removed, until an audit
 	failing    bool              // the disk has failed since the last run with exit status 0
-	claimed    map[string]bool   // files that the user has edited then: the state may not know them as copies
+	claimed    map[string]bool   // files that the user has edited while failing: the state may not list them as copies
 	trace      []string
 	failures   []Failure
 	refused    bool // the last run has rightly refused the Source at its new URL
@@ -72,7 +72,7 @@ type World struct {
 
 	unsettled bool // a process was killed, and no run has ended since
 
-	process *process // that is running, of the goroutine of operations
+	process *process // that is running; only the goroutine of operations uses it
 	number  int      // of the last operation
 }
 
@@ -170,7 +170,7 @@ func (w *World) happen(e Event) error {
 			fmt.Sscan(e.Args[0], &set)
 		}
 		w.mu.Lock()
-		if e.Verb != "vanish" || w.remains(set%w.sets()) {
+		if e.Verb != "vanish" || w.hasOtherSet(set%w.sets()) {
 			w.note(e.Verb, set%w.sets(), version{})
 		}
 		w.mu.Unlock()
@@ -296,5 +296,5 @@ func (w *World) fail(kind, format string, args ...any) {
 	w.failures = append(w.failures, f)
 }
 
-// broken records a failure of the world.
+// broken records a failure of the simulation itself.
 func (w *World) broken(err error) { w.fail("world", "%v", err) }
