@@ -144,7 +144,7 @@ func TestMirrorStatusProblems(t *testing.T) {
 	}
 	f.stdout.await("unhealthy.*1 resource could not be copied")
 	res, page := f.page(t)
-	for _, want := range []string{"1 problem", "What failed", s.site + "mine", "a file", "1 change", "polling"} {
+	for _, want := range []string{"1 problem", "Failures", s.site + "mine", "a file", "1 change", "polling"} {
 		if res.StatusCode != 503 || !strings.Contains(page, want) {
 			t.Errorf("%s: the page lacks %q", res.Status, want)
 		}

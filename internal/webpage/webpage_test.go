@@ -49,7 +49,7 @@ func TestRender(t *testing.T) {
 		`<li><a href="/top">Top</a></li>`,
 		`<li aria-current="page">A &lt;list&gt;</li>`,
 		"<script>go()</script>",
-		`<time datetime="2026-11-22T12:00:00Z">22 Nov 2026, 12:00:00 UTC</time>.`,
+		`<time datetime="2026-11-22T12:00:00Z">22 Nov 2026, 12:00:00 UTC</time>`,
 		`<link rel="alternate" type="&#34;&gt;&lt;script&gt;alert(1)&lt;/script&gt;" href="about:invalid`,
 	} {
 		if !strings.Contains(got, want) {

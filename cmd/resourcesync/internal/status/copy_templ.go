@@ -160,7 +160,7 @@ func (v *copyView) content() templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "<p class=\"soft\">Changes are noticed by polling: each run reads the Change Lists.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "<p class=\"soft\">Changes are found by polling: each run reads the Change Lists.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -378,20 +378,20 @@ func (v *copyView) last(r *destination.Report) templ.Component {
 		ctx = templ.InitializeContext(ctx)
 		ctx = templ.ClearChildren(ctx)
 		if r.Held > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "<h2>Held deletions</h2><p>The Source does not list ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "<h2>Held deletions</h2><p>The Source no longer lists ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var20 string
 			templ_7745c5c3_Var20, templ_7745c5c3_Err = templ.JoinStringErrs(webpage.Number(r.Held, "resource"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `cmd/resourcesync/internal/status/copy.templ`, Line: 76, Col: 66}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `cmd/resourcesync/internal/status/copy.templ`, Line: 76, Col: 68}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var20))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 27, " of the copy any more. Their deletions are held, because a broken Source looks the same. If they are intended, stop this process, run this, and start it again:</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 27, " of the copy. Their deletions are held, because a broken Source would look the same. If they are intended, stop this process, run this command, and start the process again:</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -463,7 +463,7 @@ func (v *copyView) last(r *destination.Report) templ.Component {
 			}
 		}
 		if len(r.Failures) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 35, "<h2 id=\"failures\">What failed</h2><p class=\"soft\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 35, "<h2 id=\"failures\">Failures</h2><p class=\"soft\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -526,7 +526,7 @@ func (v *copyView) last(r *destination.Report) templ.Component {
 			}
 		}
 		if len(r.Pauses) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "<h2 id=\"pauses\">Pauses</h2><p class=\"soft\">Hosts that have asked for a pause (Retry-After). They are not requested before these times.</p><div class=\"table\" tabindex=\"0\" role=\"region\" aria-labelledby=\"pauses\"><table><thead><tr><th scope=\"col\">Host</th><th scope=\"col\">Until</th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "<h2 id=\"pauses\">Pauses</h2><p class=\"soft\">These hosts have asked for a pause (Retry-After). They get no requests before these times.</p><div class=\"table\" tabindex=\"0\" role=\"region\" aria-labelledby=\"pauses\"><table><thead><tr><th scope=\"col\">Host</th><th scope=\"col\">Until</th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

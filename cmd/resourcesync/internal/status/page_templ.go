@@ -146,7 +146,7 @@ func (v *statusView) content() templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "<p class=\"soft\">They are not remembered, because of --harvesters=false.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "<p class=\"soft\">Harvesters are not recorded, because of --harvesters=false.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -342,7 +342,7 @@ func (v *statusView) held(set string, h *Held) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if h.Hidden {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 27, "<p class=\"soft\">A password is hidden: put it in the place of the x or the stars.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 27, "<p class=\"soft\">The password is hidden: type it instead of the x or the asterisks.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -355,9 +355,9 @@ func (v *statusView) held(set string, h *Held) templ.Component {
 // publishes introduces the command that publishes held deletions.
 func (v *statusView) publishes() string {
 	if len(v.Sets) > 0 {
-		return "If they are intended, this publishes the held deletions of all sets at once:"
+		return "If they are intended, this command publishes the held deletions of all sets at once:"
 	}
-	return "If they are intended, this publishes them at once:"
+	return "If they are intended, this command publishes them at once:"
 }
 
 // missing says how much is missing.
@@ -833,14 +833,14 @@ func (v *statusView) subscription(s *Subscription) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 62, "; the next at <time datetime=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 62, "; next attempt at <time datetime=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var40 string
 			templ_7745c5c3_Var40, templ_7745c5c3_Err = templruntime.NewAttributeExpression(webpage.Datetime(s.Next)).Resolve(ctx)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `cmd/resourcesync/internal/status/page.templ`, Line: 202, Col: 128}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `cmd/resourcesync/internal/status/page.templ`, Line: 202, Col: 132}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var40)
 			if templ_7745c5c3_Err != nil {
@@ -853,7 +853,7 @@ func (v *statusView) subscription(s *Subscription) templ.Component {
 			var templ_7745c5c3_Var41 string
 			templ_7745c5c3_Var41, templ_7745c5c3_Err = templ.JoinStringErrs(timetext.Of(s.Next))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `cmd/resourcesync/internal/status/page.templ`, Line: 202, Col: 152}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `cmd/resourcesync/internal/status/page.templ`, Line: 202, Col: 156}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var41))
 			if templ_7745c5c3_Err != nil {

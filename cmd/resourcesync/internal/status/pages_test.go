@@ -27,20 +27,20 @@ func TestPages(t *testing.T) {
 		"status": {func() ([]byte, error) {
 			return hostileStatus(now.Add(-3*time.Hour)).Page("example.org", "javascript:alert(1)", true, true)
 		}, []string{
-			"2 problems", "1 file has been missing since <time", "1,200 rows have been missing", "this publishes the held deletions of all sets at once:", "if nothing comes back.",
-			"They are confirmed", "A password is hidden", "3 notifications have been published.", "1,234 notifications have been published, of the changes up to <time",
+			"2 problems", "1 file has been missing since <time", "1,200 rows have been missing", "this command publishes the held deletions of all sets at once:", "if nothing comes back.",
+			"They are confirmed", "The password is hidden", "3 notifications have been published.", "1,234 notifications have been published, of the changes up to <time",
 			`<span class="badge failing">failing</span> <small>1 attempt, the first 3 hours ago:`, "<small>refused:", "These are 5 of 200.", "no name</bdi> at 1.2.3.4", "given up</small>",
 			`<span class="soft">none yet</span>`, "the name was first used at 4.3.2.1", "3 hours ago; 3 since the index; answered 404", "behind by 8 minutes",
 			`<span class="badge ok">ok</span> <small>in sync</small>`, "has read all changes", "and in the state.", `href="about:invalid`,
 		}},
 		"new status": {func() ([]byte, error) {
 			return (&Status{Health: Health{Healthy: true}}).Page("example.org", "/source", false, false)
-		}, []string{`<span class="badge ok">ok</span> There are no problems.`, "They are not remembered"}},
+		}, []string{`<span class="badge ok">ok</span> There are no problems.`, "Harvesters are not recorded"}},
 		"copy": {func() ([]byte, error) { return hostileCopy(now.Add(-3 * time.Hour)).Page() }, []string{
-			"does not list 1 resource of the copy", "1,234</td><td>held", "3 resources were not copied by the last run; these are the first of them.", "Hosts that have asked for a pause",
+			"no longer lists 1 resource of the copy", "1,234</td><td>held", "3 resources were not copied by the last run; these are the first of them.", "These hosts have asked for a pause",
 			`<span class="badge open">open</span> <small>since <time`, "; the lease ends <time", "next attempt ",
 		}},
-		"new copy": {func() ([]byte, error) { return (&CopyStatus{}).Page() }, []string{"0 problems", "Changes are noticed by polling"}},
+		"new copy": {func() ([]byte, error) { return (&CopyStatus{}).Page() }, []string{"0 problems", "Changes are found by polling"}},
 	} {
 		page, err := c.page()
 		if err != nil {
