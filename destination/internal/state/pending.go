@@ -24,7 +24,7 @@ type Pending struct {
 	Package int64  // the ID of a package that has the content, or 0
 	Member  string // its path there
 
-	// Doubt means that the documents do not say whether the resource still is there, or in
+	// Doubt means that the documents do not say whether the resource still exists, or in
 	// which version: answers of 404 or 410 delete it. Gone is the time of the first one.
 	Doubt Doubt
 	Gone  time.Time
@@ -36,9 +36,9 @@ type Pending struct {
 	Known bool
 }
 
-// A Doubt is the reason why a pending change is a question. If a document says that the resource is
-// deleted, one answer of 404 or 410 confirms it; the next runs ask again. Otherwise, it takes two
-// answers.
+// A Doubt is the reason why a pending change is a question: the documents do not decide it, so the
+// resource is requested. If a document says that the resource is deleted, one answer of 404 or 410
+// confirms it, and the next runs ask again. Otherwise, it takes two answers.
 type Doubt int64
 
 // The doubts about a change.
