@@ -16,6 +16,7 @@ func toVersion19(t *testing.T, s *Store) {
 	t.Helper()
 	err := s.db.Write(t.Context(), func(c rowdb.Conn) error {
 		return c.Script(t.Context(), `ALTER TABLE rs_progress DROP COLUMN last_delivered;
+			ALTER TABLE rs_request DROP COLUMN newest;
 			DROP TABLE rs_note;
 			DELETE FROM rs_migration WHERE abs(number) > 19;`)
 	})

@@ -99,7 +99,9 @@ type HubCursors interface {
 type Subscriptions interface {
 	// Request keeps a request until it is verified. It replaces an earlier one of
 	// the same topic and callback, claimed or not, so that the last request
-	// holds. If it would exceed limits, nothing is kept and the error is a
+	// holds. A request to subscribe has the number of the newest notification of the topic,
+	// or of the request to subscribe that it replaces: the subscriber may have confirmed that
+	// one. If it would exceed limits, nothing is kept and the error is a
 	// [*LimitError]. The store assigns the ID.
 	Request(ctx context.Context, r Request, limits Limits) error
 
@@ -110,8 +112,8 @@ type Subscriptions interface {
 	ClaimRequests(ctx context.Context, owner string, max int) ([]Request, error)
 
 	// Apply makes, renews or ends the subscription that r requests, and drops r. A new
-	// subscription begins after the newest notification of its topic, and so does one
-	// that had expired. A renewed one keeps its cursor. Unless it is claimed, its Retry
+	// subscription begins after the number of its request, and so does one that had
+	// expired: a subscriber misses no notification that is appended after it has confirmed. A renewed one keeps its cursor. Unless it is claimed, its Retry
 	// is cleared, because the subscriber has just answered. If r has been replaced or
 	// is claimed by another owner, Apply does nothing and returns [ErrStale].
 	Apply(ctx context.Context, owner string, r Request, expires time.Time) error

@@ -155,6 +155,11 @@ func (l *Memory) Clear(_ context.Context, used map[string][]string, before, idle
 	for key, c := range l.hubs {
 		least[key.topic] = min(least[key.topic], c.Taken)
 	}
+	for _, r := range l.requests {
+		if !r.End {
+			least[r.Topic] = min(least[r.Topic], r.newest)
+		}
+	}
 	taken := map[string][]int64{} // by the subscriptions of each topic
 	now := time.Now()
 	for _, sub := range l.subscriptions {

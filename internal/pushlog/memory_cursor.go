@@ -27,7 +27,8 @@ type memorySubscription struct {
 
 type memoryRequest struct {
 	Request
-	claim memoryClaim
+	newest int64 // notification when it was made
+	claim  memoryClaim
 }
 
 func (l *Memory) add(sub *memorySubscription) {

@@ -15,11 +15,17 @@ func (l *Memory) Request(_ context.Context, r Request, limits Limits) error {
 	if err := l.check(r, limits, replaced); err != nil {
 		return err
 	}
+	newest := l.state(r.Topic).Number
+	for _, q := range l.requests {
+		if replaced(q) && !q.End {
+			newest = q.newest
+		}
+	}
 	l.requests = slices.DeleteFunc(l.requests, replaced)
 	l.lastID++
 	r.ID = l.lastID
 	r.Secret = bytes.Clone(r.Secret)
-	l.requests = append(l.requests, &memoryRequest{Request: r})
+	l.requests = append(l.requests, &memoryRequest{Request: r, newest: newest})
 	l.news.Ring()
 	return nil
 }
@@ -92,27 +98,29 @@ func (l *Memory) ClaimRequests(_ context.Context, owner string, max int) ([]Requ
 	return claimed, nil
 }
 
-// take removes a request that owner has claimed.
-func (l *Memory) take(owner string, id int64) error {
+// take removes a request that owner has claimed, and returns it.
+func (l *Memory) take(owner string, id int64) (*memoryRequest, error) {
 	for i, q := range l.requests {
 		if q.ID == id && q.claim.owner == owner {
 			l.requests = slices.Delete(l.requests, i, i+1)
-			return nil
+			return q, nil
 		}
 	}
-	return ErrStale
+	return nil, ErrStale
 }
 
 func (l *Memory) Drop(_ context.Context, owner string, r Request) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.take(owner, r.ID)
+	_, err := l.take(owner, r.ID)
+	return err
 }
 
 func (l *Memory) Apply(_ context.Context, owner string, r Request, expires time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.take(owner, r.ID); err != nil {
+	request, err := l.take(owner, r.ID)
+	if err != nil {
 		return err
 	}
 	now := time.Now()
@@ -140,7 +148,7 @@ func (l *Memory) Apply(_ context.Context, owner string, r Request, expires time.
 			Secret:   bytes.Clone(r.Secret),
 			Made:     now,
 			Expires:  expires,
-			Progress: Progress{ID: l.lastID, Cursor: Cursor{Taken: t.state.Number}},
+			Progress: Progress{ID: l.lastID, Cursor: Cursor{Taken: min(request.newest, t.state.Number)}},
 		}})
 	}
 	return nil

@@ -2,14 +2,14 @@ package logtest
 
 import (
 	"bytes"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// A new subscription has the fields of its request, and begins after the newest
-// notification of its topic.
+// A new subscription has the fields of its request.
 func appliesNew(t *trial) {
 	check := func(r pushlog.Request, taken int64) {
 		t.Helper()
@@ -147,5 +147,36 @@ func appliesRace(t *trial) {
 	newest := numbers(t, t.one, changes)
 	if claimed := t.claim(t.one, ann, 10); (len(claimed) == 1) != (s.Progress.Taken < newest[len(newest)-1]) {
 		t.Errorf("with the messages %d, a subscription begins after %d, and %+v can be claimed", newest, s.Progress.Taken, claimed)
+	}
+}
+
+// A new subscription begins after the newest notification when it was requested, because the
+// subscriber confirms before Apply. A repeated request does not move the beginning, and Clear keeps
+// the notifications after it.
+func appliesBegin(t *trial) {
+	other := t.subscribed(changes, "other")
+	newest := t.publish(changes)
+	t.request(ask(changes, "a"))
+	t.publish(changes)
+	t.request(ask(changes, "a"))
+	last := t.publish(changes)
+	if err := t.one.End(t.Context(), other.ID); err != nil {
+		t.Fatalf("End: %v", err)
+	}
+	remove(t, t.other, nil, long, time.Now().Add(time.Hour))
+	got := t.subscribe(ask(changes, "a"), time.Now().Add(time.Hour))
+	if got.Progress.Taken != newest {
+		t.Errorf("requested after notification %d, a subscription begins after %d", newest, got.Progress.Taken)
+	}
+	if kept := numbers(t, t.one, changes); !slices.Equal(kept, []int64{newest + 1, last}) {
+		t.Errorf("the log has %d, and a request waits for those after %d", kept, newest)
+	}
+
+	end := ask(changes, "b")
+	end.End = true
+	t.request(end)
+	newest = t.publish(changes)
+	if got := t.subscribe(ask(changes, "b"), time.Now().Add(time.Hour)); got.Progress.Taken != newest {
+		t.Errorf("requested after notification %d, in place of a request to unsubscribe, a subscription begins after %d", newest, got.Progress.Taken)
 	}
 }

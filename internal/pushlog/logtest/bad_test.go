@@ -119,6 +119,27 @@ var badRequests = []bad{
 	{"a stale owner is accepted", "Apply/stale", func(b *bent, s *pushlog.Memory) {
 		b.apply = func(_ string, r pushlog.Request, e time.Time) error { return s.Apply(context.Background(), ann, r, e) }
 	}},
+	{"from the confirmation", "Apply/begin", func(b *bent, s *pushlog.Memory) {
+		b.apply = func(owner string, r pushlog.Request, e time.Time) error {
+			ctx := context.Background()
+			if err := s.Drop(ctx, owner, r); err != nil {
+				return err
+			}
+			_ = s.Request(ctx, r, pushlog.Limits{})
+			again, _ := s.ClaimRequests(ctx, owner, 1)
+			return s.Apply(ctx, owner, again[0], e)
+		}
+	}},
+	{"from a repeated request", "Apply/begin", func(b *bent, s *pushlog.Memory) {
+		b.request = func(r pushlog.Request, l pushlog.Limits) error {
+			if !r.End {
+				end := r
+				end.End = true
+				_ = s.Request(context.Background(), end, pushlog.Limits{}) // forgets the number
+			}
+			return s.Request(context.Background(), r, l)
+		}
+	}},
 	{"renewed as new", "Apply/renewal", func(b *bent, s *pushlog.Memory) {
 		b.apply = func(owner string, r pushlog.Request, e time.Time) error {
 			for old := range s.Subscriptions(context.Background()) {

@@ -70,6 +70,7 @@ var rules = []rule{
 	{"Apply/expired", appliesExpired},
 	{"Apply/stale", appliesStale},
 	{"Apply/race", appliesRace},
+	{"Apply/begin", appliesBegin},
 	{"Drop", drops},
 	{"Claim", claims},
 	{"Claim/order", claimsInOrder},

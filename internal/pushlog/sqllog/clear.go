@@ -46,12 +46,12 @@ func (l *Log) Clear(ctx context.Context, used map[string][]string, before, idle 
 	return dropped, fail("clear", err)
 }
 
-// A position has the lowest cursors of a topic: hubs is the lowest of its hubs, and taken
-// the lowest of its subscriptions.
+// A position has the lowest cursors of a topic: waiting is the lowest of its hubs and of the
+// requests to subscribe, and taken the lowest of its subscriptions.
 type position struct {
-	id          int64
-	uri         string
-	hubs, taken int64
+	id             int64
+	uri            string
+	waiting, taken int64
 }
 
 func (l *Log) passed(ctx context.Context) (topics []*position, err error) {
@@ -59,7 +59,7 @@ func (l *Log) passed(ctx context.Context) (topics []*position, err error) {
 		byID := map[int64]*position{}
 		err := c.Query(ctx, `SELECT id, uri, coalesce((SELECT min(taken) FROM rs_hub_cursor q WHERE q.log_id = t.log_id AND q.topic = t.uri), number)
 			FROM rs_topic t WHERE log_id = $1`, func(r rowdb.Row) error {
-			t := &position{id: r.Int(0), uri: rowdb.String(r, 1), hubs: r.Int(2), taken: math.MaxInt64}
+			t := &position{id: r.Int(0), uri: rowdb.String(r, 1), waiting: r.Int(2), taken: math.MaxInt64}
 			topics, byID[t.id] = append(topics, t), t
 			return nil
 		}, l.id)
@@ -71,6 +71,16 @@ func (l *Log) passed(ctx context.Context) (topics []*position, err error) {
 		err = c.QueryEach(ctx, "SELECT taken FROM rs_progress WHERE topic_id = $1 AND due IS NULL ORDER BY taken LIMIT 1", len(topics),
 			func(i int) []any { return []any{topics[i].id} },
 			func(i int, r rowdb.Row) error { topics[i].taken = r.Int(0); return nil })
+		if err != nil {
+			return err
+		}
+		err = c.Query(ctx, "SELECT topic_id, min(newest) FROM rs_request WHERE log_id = $1 AND ends = 0 AND newest IS NOT NULL GROUP BY topic_id",
+			func(r rowdb.Row) error {
+				if t := byID[r.Int(0)]; t != nil {
+					t.waiting = min(t.waiting, r.Int(1))
+				}
+				return nil
+			}, l.id)
 		if err != nil {
 			return err
 		}
@@ -96,7 +106,7 @@ func (l *Log) clearTopic(ctx context.Context, t *position, before int64) (n int,
 		err := c.Query(ctx, `SELECT number, made FROM rs_notification WHERE topic_id = $1
 			AND number < (SELECT number FROM rs_topic WHERE id = $2) ORDER BY number LIMIT $3`, func(r rowdb.Row) error {
 			// Keep all notifications after the first one that is kept.
-			if keep = keep || r.Int(0) > min(t.hubs, t.taken) && r.Int(1) >= before; !keep {
+			if keep = keep || r.Int(0) > min(t.waiting, t.taken) && r.Int(1) >= before; !keep {
 				if n++; n == 1 {
 					first = r.Int(0)
 				}

@@ -24,15 +24,20 @@ func (l *Log) Request(ctx context.Context, r pushlog.Request, limits pushlog.Lim
 			return false, err
 		}
 		key := digest(r.Callback)
+		newest, err := rowdb.One(ctx, c, rowdb.Int, `SELECT coalesce((SELECT newest FROM rs_request WHERE topic_id = $1 AND digest = $2 AND ends = 0), number)
+			FROM rs_topic WHERE id = $3`, t.id, key, t.id)
+		if err != nil {
+			return false, err
+		}
 		if _, err := c.Exec(ctx, "DELETE FROM rs_request WHERE topic_id = $1 AND digest = $2", t.id, key); err != nil {
 			return false, err
 		}
 		if err := l.checkLimits(ctx, c, t.id, r, limits); err != nil {
 			return false, err
 		}
-		_, err = c.Exec(ctx, `INSERT INTO rs_request (log_id, id, topic_id, digest, callback, host, client, ends, secret, lease, made)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-			l.id, id, t.id, key, []byte(r.Callback), []byte(r.Host), []byte(r.Client), number(r.End), r.Secret, r.Lease.Microseconds(), r.Made.UnixMicro())
+		_, err = c.Exec(ctx, `INSERT INTO rs_request (log_id, id, topic_id, digest, callback, host, client, ends, secret, lease, made, newest)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+			l.id, id, t.id, key, []byte(r.Callback), []byte(r.Host), []byte(r.Client), number(r.End), r.Secret, r.Lease.Microseconds(), r.Made.UnixMicro(), newest)
 		return true, err
 	})
 	return fail("request", err)
@@ -125,19 +130,24 @@ func (l *Log) ClaimRequests(ctx context.Context, owner string, max int) (claimed
 	return claimed, fail("claim requests", err)
 }
 
-// takeRequest removes a request that owner has claimed.
-func (l *Log) takeRequest(ctx context.Context, c rowdb.Conn, owner string, id int64) error {
-	n, err := c.Exec(ctx, "DELETE FROM rs_request WHERE log_id = $1 AND id = $2 AND owner = $3", l.id, id, owner)
-	if err == nil && n == 0 {
+// takeRequest removes a request that owner has claimed, and returns the number of the newest
+// notification when it was made. Older programs record none: it is
+// the maximum then.
+func (l *Log) takeRequest(ctx context.Context, c rowdb.Conn, owner string, id int64) (newest int64, err error) {
+	found := false
+	err = c.Query(ctx, "DELETE FROM rs_request WHERE log_id = $1 AND id = $2 AND owner = $3 RETURNING coalesce(newest, 9223372036854775807)",
+		func(r rowdb.Row) error { newest, found = r.Int(0), true; return nil }, l.id, id, owner)
+	if err == nil && !found {
 		err = pushlog.ErrStale
 	}
-	return err
+	return newest, err
 }
 
 // Drop implements [pushlog.Subscriptions].
 func (l *Log) Drop(ctx context.Context, owner string, r pushlog.Request) error {
 	err := l.write(ctx, func(c rowdb.Conn) (bool, error) {
-		return false, l.takeRequest(ctx, c, owner, r.ID)
+		_, err := l.takeRequest(ctx, c, owner, r.ID)
+		return false, err
 	})
 	return fail("drop", err)
 }
@@ -145,7 +155,8 @@ func (l *Log) Drop(ctx context.Context, owner string, r pushlog.Request) error {
 // Apply implements [pushlog.Subscriptions].
 func (l *Log) Apply(ctx context.Context, owner string, r pushlog.Request, expires time.Time) error {
 	err := l.write(ctx, func(c rowdb.Conn) (news bool, err error) {
-		if err := l.takeRequest(ctx, c, owner, r.ID); err != nil {
+		newest, err := l.takeRequest(ctx, c, owner, r.ID)
+		if err != nil {
 			return false, err
 		}
 		t, err := l.topic(ctx, c, r.Topic, "")
@@ -177,12 +188,13 @@ func (l *Log) Apply(ctx context.Context, owner string, r pushlog.Request, expire
 		if r.End {
 			return false, nil
 		}
-		return false, l.insert(ctx, c, t.id, r, expires)
+		return false, l.insert(ctx, c, t.id, r, newest, expires)
 	})
 	return fail("apply", err)
 }
 
-func (l *Log) insert(ctx context.Context, c rowdb.Conn, topic int64, r pushlog.Request, expires time.Time) error {
+// insert makes a subscription that begins after the notification newest.
+func (l *Log) insert(ctx context.Context, c rowdb.Conn, topic int64, r pushlog.Request, newest int64, expires time.Time) error {
 	id, err := rowdb.One(ctx, c, rowdb.Int, `INSERT INTO rs_subscription (log_id, topic_id, digest, callback, host, client, secret, made)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, `+l.clock+`) RETURNING id`,
 		l.id, topic, digest(r.Callback), []byte(r.Callback), []byte(r.Host), []byte(r.Client), r.Secret)
@@ -192,8 +204,8 @@ func (l *Log) insert(ctx context.Context, c rowdb.Conn, topic int64, r pushlog.R
 	never := time.Time{}.UnixMicro()
 	_, err = c.Exec(ctx, `INSERT INTO rs_progress (id, log_id, topic_id, expires, changed, taken, failures, failing_since, last_error, retry,
 			delivered, given_up, last_given_up)
-		SELECT $1, log_id, id, $2, 0, number, 0, $3, '', $4, 0, 0, 0 FROM rs_topic WHERE id = $5`,
-		id, expires.UnixMicro(), never, never, topic)
+		SELECT $1, log_id, id, $2, 0, CASE WHEN number < $3 THEN number ELSE $3 END, 0, $4, '', $5, 0, 0, 0 FROM rs_topic WHERE id = $6`,
+		id, expires.UnixMicro(), newest, never, never, topic)
 	if err != nil {
 		return err
 	}

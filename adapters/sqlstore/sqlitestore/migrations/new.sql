@@ -147,7 +147,7 @@ CREATE TABLE rs_request (
 	lease    INTEGER NOT NULL, -- microseconds
 	made     INTEGER NOT NULL,
 	owner    TEXT,
-	due      INTEGER, -- when the claim of the owner ends
+	due      INTEGER, newest INTEGER, -- when the claim of the owner ends
 	PRIMARY KEY (log_id, id),
 	UNIQUE (topic_id, digest)
 );
@@ -240,4 +240,4 @@ CREATE INDEX rs_subscription_client ON rs_subscription (log_id, client);
 
 CREATE INDEX rs_subscription_host ON rs_subscription (log_id, host);
 
-INSERT INTO rs_migration (number) VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12), (13), (14), (15), (16), (17), (18), (19), (20), (21), (-22), (-23), (23), (-24), (24);
+INSERT INTO rs_migration (number) VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12), (13), (14), (15), (16), (17), (18), (19), (20), (21), (-22), (-23), (23), (-24), (24), (-25);
