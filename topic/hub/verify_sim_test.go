@@ -253,3 +253,29 @@ func (s *failing) Watch(ctx context.Context, wake func()) error {
 	}
 	return s.Log.Watch(ctx, wake)
 }
+
+// A notification that is appended while the subscriber confirms is delivered: the subscriber relies
+// on its subscription from then on.
+func TestAppendedDuringConfirmation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := pushlog.NewMemory()
+		var delivered []string
+		stop := bubble(t, store, func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodGet {
+				appendTo(t, store, pushlog.Notification{Topic: testTopic, CapabilityList: "https://example.org/capabilitylist.xml", Body: []byte("during")})
+				time.Sleep(time.Second)
+				return confirms(r)
+			}
+			body, err := io.ReadAll(r.Body)
+			delivered = append(delivered, string(body))
+			return &http.Response{StatusCode: 200, Body: http.NoBody}, err
+		})
+		appendTo(t, store, pushlog.Notification{Topic: testTopic, CapabilityList: "https://example.org/capabilitylist.xml", Body: []byte("before")})
+		request(t, store, "http://example.net/")
+		time.Sleep(time.Minute)
+		stop()
+		if len(delivered) != 1 || delivered[0] != "during" {
+			t.Errorf("delivered %q", delivered)
+		}
+	})
+}
