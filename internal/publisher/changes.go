@@ -100,10 +100,10 @@ func (c *changes) load(ctx context.Context) error {
 	return nil
 }
 
-// horizon returns the time up to which a journal that settles is complete: a change younger
-// than Settle may still be uncommitted.
-func (c *changes) horizon() time.Time {
-	return time.Now().Add(-c.Settle).UTC().Truncate(time.Microsecond).Add(-time.Microsecond)
+// horizon returns the time up to which a journal that settles is complete at a time: a change
+// younger than Settle may still be uncommitted.
+func (c *changes) horizon(at time.Time) time.Time {
+	return at.Add(-c.Settle).UTC().Truncate(time.Microsecond).Add(-time.Microsecond)
 }
 
 // read reads the journal until its end, or until the batch is full.
@@ -118,7 +118,7 @@ func (c *changes) read(ctx context.Context) (full bool, err error) {
 	began := time.Now()
 	iv := resourcesync.Interval{From: b.seen}
 	if c.settles {
-		iv.Until = c.horizon()
+		iv.Until = c.horizon(time.Now())
 		if !iv.Until.After(iv.From) {
 			if began.Before(iv.From) {
 				c.warnBehind()
@@ -219,7 +219,7 @@ func (c *changes) first(ctx context.Context) (time.Time, error) {
 	}
 	since = later(since.UTC(), epoch)
 	if c.settles {
-		return later(since, c.horizon()), nil
+		return later(since, c.horizon(c.p.made)), nil
 	}
 	var newest time.Time
 	if c.Stater != nil {

@@ -176,6 +176,28 @@ func TestBegins(t *testing.T) {
 	}
 }
 
+// TestBeginsLate: a channel whose journal settles begins when its Publisher was created, even if the
+// log or the journal cannot be read until later.
+func TestBeginsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		outbox, settle := pushlog.NewMemory(), 30*time.Second
+		c := Channel{Topic: changeTopic, CapabilityList: capabilityList, Changer: &journal{since: time.Now().Add(-time.Hour)}, Settle: settle}
+		p, err := New(outbox, []Channel{c}, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made := time.Now()
+		time.Sleep(time.Hour)
+		if err := newChanges(newFeed(p, &p.channels[0])).load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s, err := outbox.State(t.Context(), changeTopic)
+		if begin := made.Add(-settle); err != nil || s.Until.After(begin) || s.Until.Before(begin.Add(-time.Millisecond)) {
+			t.Errorf("begins at %v, %v, want %v", s.Until, err, begin)
+		}
+	})
+}
+
 // A windower is a journal that claims to divide itself.
 type windower struct{ *journal }
 
