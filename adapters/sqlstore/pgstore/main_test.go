@@ -12,10 +12,12 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/resourcesync-go/resourcesync/internal/needs"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb/pgdb"
 )
 
 // TestMain gives the examples a schema of their own.
 func TestMain(m *testing.M) {
+	pgdb.StandbyTimeout = needs.Patience
 	os.Exit(run(m))
 }
 

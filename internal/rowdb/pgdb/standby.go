@@ -11,9 +11,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// standbyTimeout is how long a read waits for a connection to a standby and for its history. After
-// that the primary serves it.
-const standbyTimeout = time.Second
+// StandbyTimeout is how long a read waits for a connection to a standby and for its history. After
+// that the primary serves it. Tests raise it, because a busy computer can need longer.
+var StandbyTimeout = time.Second
 
 // errOtherHistory means that a standby may have transactions that the primary never had, or none of
 // its own since another server has taken over.
@@ -37,7 +37,7 @@ func (s standby) Snapshot(ctx context.Context, f func(rowdb.Conn) error) error {
 // connect returns a connection to a server that follows the newest primary that this process has met,
 // or is that primary.
 func (s standby) connect(ctx context.Context) (*pgxpool.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, standbyTimeout)
+	ctx, cancel := context.WithTimeout(ctx, StandbyTimeout)
 	defer cancel()
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
