@@ -39,13 +39,25 @@ func connectWriter(d database) (*writer, error) {
 		driver, dsn = "sqlite", "file:"+string(d)+"?_txlock=immediate&_pragma=busy_timeout(20000)&_pragma=synchronous(full)"
 	}
 	db, err := sql.Open(driver, dsn)
-	if err == nil {
-		_, err = db.Exec("CREATE TABLE IF NOT EXISTS article (key VARCHAR(100) PRIMARY KEY, version BIGINT NOT NULL)")
+	if err != nil {
+		return nil, err
 	}
-	if err == nil {
-		_, err = db.Exec("CREATE TABLE IF NOT EXISTS article_change (key VARCHAR(100) NOT NULL)")
-	}
-	return &writer{db, d.isPostgres()}, err
+	w := &writer{db, d.isPostgres()}
+	return w, w.transaction(context.Background(), func(tx *sql.Tx) error {
+		statements := []string{
+			"CREATE TABLE IF NOT EXISTS article (key VARCHAR(100) PRIMARY KEY, version BIGINT NOT NULL)",
+			"CREATE TABLE IF NOT EXISTS article_change (key VARCHAR(100) NOT NULL)",
+		}
+		if w.postgres { // IF NOT EXISTS does not see tables that other transactions are creating
+			statements = slices.Insert(statements, 0, "SELECT pg_advisory_xact_lock(20250101)")
+		}
+		for _, sql := range statements {
+			if _, err := tx.Exec(sql); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func (w *writer) transaction(ctx context.Context, f func(tx *sql.Tx) error) error {
