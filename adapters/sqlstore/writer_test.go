@@ -43,20 +43,22 @@ func connectWriter(d database) (*writer, error) {
 		return nil, err
 	}
 	w := &writer{db, d.isPostgres()}
+	create := func(run func(sql string, args ...any) (sql.Result, error)) error {
+		_, err := run("CREATE TABLE IF NOT EXISTS article (key VARCHAR(100) PRIMARY KEY, version BIGINT NOT NULL)")
+		if err == nil {
+			_, err = run("CREATE TABLE IF NOT EXISTS article_change (key VARCHAR(100) NOT NULL)")
+		}
+		return err
+	}
+	if !w.postgres {
+		return w, create(db.Exec)
+	}
 	return w, w.transaction(context.Background(), func(tx *sql.Tx) error {
-		statements := []string{
-			"CREATE TABLE IF NOT EXISTS article (key VARCHAR(100) PRIMARY KEY, version BIGINT NOT NULL)",
-			"CREATE TABLE IF NOT EXISTS article_change (key VARCHAR(100) NOT NULL)",
+		// IF NOT EXISTS does not see tables that other transactions are creating.
+		if _, err := tx.Exec("SELECT pg_advisory_xact_lock(20250101)"); err != nil {
+			return err
 		}
-		if w.postgres { // IF NOT EXISTS does not see tables that other transactions are creating
-			statements = slices.Insert(statements, 0, "SELECT pg_advisory_xact_lock(20250101)")
-		}
-		for _, sql := range statements {
-			if _, err := tx.Exec(sql); err != nil {
-				return err
-			}
-		}
-		return nil
+		return create(tx.Exec)
 	})
 }
 
