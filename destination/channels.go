@@ -95,7 +95,7 @@ func (f *follower) listen(ctx context.Context, sets []tree.Set) error {
 }
 
 // logPolled logs how many sets no channel pushes, if the number has changed: their changes are
-// noticed only by the Syncs. A hub among them is used if FollowOptions has a Callback.
+// noticed only by the Syncs. It also logs whether one of them has a hub that a Callback would use.
 func (f *follower) logPolled(sets []tree.Set) {
 	pushed := make(map[string]bool)
 	for _, c := range f.channels {
@@ -109,7 +109,7 @@ func (f *follower) logPolled(sets []tree.Set) {
 			continue
 		}
 		polled++
-		hub = hub || slices.ContainsFunc(set.Channels, func(ch tree.Channel) bool { return len(ch.Hubs) > 0 })
+		hub = hub || f.options.Callback == nil && slices.ContainsFunc(set.Channels, func(ch tree.Channel) bool { return len(ch.Hubs) > 0 })
 	}
 	if polled > 0 && polled != f.polled {
 		f.log.Info("polling sets without a channel", "sets", polled, "every", f.options.Every, "unusedHub", hub)

@@ -113,8 +113,9 @@ type Subscriptions interface {
 
 	// Apply makes, renews or ends the subscription that r requests, and drops r. A new
 	// subscription begins after the number of its request, and so does one that had
-	// expired: a subscriber misses no notification that is appended after it has confirmed. A renewed one keeps its cursor. Unless it is claimed, its Retry
-	// is cleared, because the subscriber has just answered. If r has been replaced or
+	// expired: a subscriber misses no notification that is appended after it has
+	// confirmed. A renewed one keeps its cursor. Unless it is claimed, its Retry is
+	// cleared, because the subscriber has just answered. If r has been replaced or
 	// is claimed by another owner, Apply does nothing and returns [ErrStale].
 	Apply(ctx context.Context, owner string, r Request, expires time.Time) error
 

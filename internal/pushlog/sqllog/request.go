@@ -131,8 +131,7 @@ func (l *Log) ClaimRequests(ctx context.Context, owner string, max int) (claimed
 }
 
 // takeRequest removes a request that owner has claimed, and returns the number of the newest
-// notification when it was made. Older programs record none: it is
-// the maximum then.
+// notification when it was made: the maximum if an older program has made it, which records none.
 func (l *Log) takeRequest(ctx context.Context, c rowdb.Conn, owner string, id int64) (newest int64, err error) {
 	found := false
 	err = c.Query(ctx, "DELETE FROM rs_request WHERE log_id = $1 AND id = $2 AND owner = $3 RETURNING coalesce(newest, 9223372036854775807)",
